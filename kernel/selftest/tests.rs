@@ -26,6 +26,7 @@ const TESTS: &[(&str, fn())] = &[
     ("tables", memory::tables),
     ("fork", memory::fork),
     ("huge", memory::huge),
+    ("splits", memory::splits),
     ("heap", memory::heap),
     ("copies", copies::copies),
     ("moves", copies::moves),

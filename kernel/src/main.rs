@@ -79,8 +79,8 @@ impl fs::Observers for Kwab {
 impl fs::Above for Kwab {
     type Fifo = ipc::pipe::Fifo;
 
-    fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
-        tty::open(rdev, flags)
+    fn open_terminal(node: &fs::inode::DeviceNode<'_>, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+        tty::open(node, flags)
     }
 
     fn file_too_large() {

@@ -4,12 +4,13 @@ use alloc::boxed::Box;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 
-use machine::addr::{HUGE_PAGES, PAGE_SIZE, PageRange};
+use machine::addr::{HUGE_PAGES, PAGE_SIZE, PageRange, UserAddr};
 use machine::frame::{self, Frame};
-use machine::space::{ForkMode, Prot, UserSpace};
+use machine::space::{ForkMode, Prot, UserSpace, losses_here};
+use machine::user;
 
 use crate::program::{EXEC, READ, WRITE, page};
-use crate::{frames, say};
+use crate::{START, frames, say};
 
 const AT: u64 = 0x1000_0000;
 
@@ -115,6 +116,34 @@ pub(super) fn huge() {
     say!("splits {}", machine::space::huge_leaves().1 - splits);
     drop(space);
     assert_eq!((settled_count(), machine::space::huge_leaves().0), (before, leaves), "frames are lost");
+}
+
+/// Huge pages of a running space are flushed before tables replace them: once for a run, once for a part of one.
+pub(super) fn splits() {
+    const BLOCKS: u64 = 3;
+    let before = settled_count();
+    let (space, child) = (UserSpace::new().expect("a root"), UserSpace::new().expect("a root"));
+    START.current().set_space(Some(space.clone()));
+    for at in (0..BLOCKS).map(|index| AT + index * (HUGE_PAGES * PAGE_SIZE) as u64) {
+        let block = Frame::alloc_zeroed_block(9).expect("2 MiB");
+        assert!(space.map_huge(page(at), block, WRITE).is_ok());
+        // Cached by this processor as a huge page.
+        assert_eq!(user::write(UserAddr(at), 1u32), Ok(()));
+    }
+    let all = range(BLOCKS * HUGE_PAGES as u64);
+    let flushes = losses_here();
+    assert!(space.fork_range(&child, all, ForkMode::CopyOnWrite).is_ok());
+    say!("flushes {} for {BLOCKS} huge pages", losses_here() - flushes);
+    space.flush();
+    assert_eq!(collapsed(&space, HUGE_PAGES), HUGE_PAGES);
+    let flushes = losses_here();
+    assert_eq!(user::read::<u32>(UserAddr(AT)), Ok(1));
+    assert!(space.frame(page(AT + PAGE_SIZE as u64)).is_some());
+    say!("flushes {} for a part of one", losses_here() - flushes);
+    assert_eq!(user::read::<u32>(UserAddr(AT)), Ok(1));
+    START.current().set_space(None);
+    drop((space, child));
+    assert_eq!(settled_count(), before, "frames are lost");
 }
 
 /// Makes one huge page of the small ones at [`AT`], and counts those it replaced.

@@ -64,7 +64,7 @@ pub trait Above {
     /// What opening a FIFO's name leads to.
     type Fifo: Fifo;
     /// Opens a terminal's device node: ENXIO if the number is none of a terminal.
-    fn open_terminal(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
+    fn open_terminal(node: &inode::DeviceNode<'_>, flags: u32) -> Result<Arc<dyn FileOps>, Errno>;
     /// The running thread tried to write past [`Actor::file_size_limit`]: SIGXFSZ.
     fn file_too_large();
 }

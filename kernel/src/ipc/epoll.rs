@@ -265,7 +265,10 @@ impl Epoll {
             // An exchange, not a store: it must not move past the look at the sequence number that follows, or a
             // wake-up in between finds the item listed, leaves it, and is never reported.
             item.listed.swap(false, AcqRel);
-            let Some((events, data, sequence)) = item.report() else { continue };
+            let Some((events, data, sequence)) = item.report() else {
+                breathe();
+                continue;
+            };
             into[found] = Event { events, data, of: item.key };
             found += 1;
             let mut interest = item.interest.lock();
@@ -330,9 +333,26 @@ impl Epoll {
         }
     }
 
+    /// Whether there are events. Items that have none any more leave the list: they are not asked again for it.
     fn has_ready(&self) -> bool {
-        let listed: Vec<Arc<Item>> = self.ready.lock().iter().cloned().collect();
-        listed.iter().any(|item| item.report().is_some())
+        loop {
+            let Some(first) = self.ready.lock().front().cloned() else { return false };
+            if first.report().is_some() {
+                return true;
+            }
+            let mut ready = self.ready.lock();
+            // Another thread may have taken it.
+            let taken = ready.pop_front_if(|item| Arc::ptr_eq(item, &first));
+            drop(ready);
+            if taken.is_some() {
+                // As in `collect`: a wake-up from here on lists it again, one before is seen by the look that follows.
+                first.listed.swap(false, AcqRel);
+                if first.report().is_some() {
+                    first.list();
+                }
+            }
+            breathe();
+        }
     }
 
     /// The descriptions it watches.

@@ -9,6 +9,7 @@ use linux_abi::Errno;
 use machine::time::Nanos;
 
 use crate::fs::file::File;
+use crate::sched::breathe;
 use crate::sync::wait::{WaitError, Waiter};
 
 /// One description that is waited for.
@@ -34,6 +35,7 @@ impl Wish {
 pub fn look(wishes: &mut [Wish]) -> usize {
     let mut found = 0;
     for wish in wishes {
+        breathe();
         wish.ready = match &wish.file {
             Some(file) => Wish::look(file, wish.events, None),
             None if wish.invalid => NVAL,
@@ -55,6 +57,7 @@ pub fn wait(wishes: &mut [Wish], deadline: Option<Nanos>) -> Result<usize, Errno
         waiter.prepare();
         let mut found = 0;
         for wish in wishes.iter() {
+            breathe();
             let ready = wish.file.as_ref().map_or(0, |file| Wish::look(file, wish.events, Some(&mut waiter)));
             found += usize::from(ready != 0);
         }

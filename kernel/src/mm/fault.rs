@@ -77,16 +77,12 @@ impl AddressSpace {
         self.apply(vma, page, fault::decide(Some(range), pte, wanted), access)
     }
 
-    /// Faults in every page of `start..end` that the ranges there allow, for `MAP_POPULATE` and `mlock`.
+    /// Faults in every page of `start..end`, for `MAP_POPULATE` and `mlock`, up to one that its range does not allow.
     pub fn populate(&self, start: u64, end: u64) -> Result<(), Unresolved> {
         let mut at = start;
         while at < end {
-            let range = self.lock().vmas.find(at).map(|vma| (vma.prot, vma.flags, vma.end));
-            let Some((prot, flags, range_end)) = range else { return Err(Unresolved::NotMapped) };
-            if prot == Prot::NONE {
-                at = range_end;
-                continue;
-            }
+            let range = self.lock().vmas.find(at).map(|vma| (vma.prot, vma.flags));
+            let Some((prot, flags)) = range else { return Err(Unresolved::NotMapped) };
             let write = prot.has(Prot::WRITE) && !flags.has(VmaFlags::SHARED);
             self.fault(at, if write { Access::Write } else { Access::Read })?;
             at += PAGE;

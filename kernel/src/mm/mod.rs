@@ -120,6 +120,15 @@ pub enum Backing {
 }
 
 impl Backing {
+    /// Who else may have its pages mapped, if others can, and the offset of the range's first byte in it.
+    fn mappers(&self) -> Option<(&ReverseMap, u64)> {
+        match self {
+            Backing::File { file, offset } => file.mappers().map(|mappers| (mappers, *offset)),
+            Backing::Shared { memory, offset } => Some((memory.mappers(), *offset)),
+            Backing::Anonymous | Backing::Vdso { .. } => None,
+        }
+    }
+
     /// What names the file or the shared memory among all there ever were, and the offset of the range's first byte in
     /// it; `None` for what has no pages that others map.
     pub fn identity(&self) -> Option<((u64, u64), u64)> {
@@ -350,11 +359,7 @@ fn copy_pages(map: &Map, from: &UserSpace, to: &UserSpace, counts: &mut [usize; 
     };
     for vma in map.vmas.iter() {
         let skipped = vma.flags.has(VmaFlags::DONT_FORK) || vma.flags.has(VmaFlags::WIPE_ON_FORK);
-        let mode = if vma.flags.has(VmaFlags::SHARED) || matches!(vma.backing, Backing::Vdso { .. }) {
-            ForkMode::Share
-        } else {
-            ForkMode::CopyOnWrite
-        };
+        let mode = if vma.flags.has(VmaFlags::SHARED) { ForkMode::Share } else { ForkMode::CopyOnWrite };
         run = match run {
             Some((start, _, same)) if same == mode && !skipped => Some((start, vma.end, mode)),
             before => {

@@ -21,6 +21,12 @@ impl AddressSpace {
     ) -> Result<u64, Errno> {
         frames::spare()?;
         let mut map = self.lock();
+        let mut old_len = old_len;
+        if flags & MREMAP_FIXED != 0 {
+            map.vmas.find(old).ok_or(Errno::EFAULT)?;
+            self.clear_target(&mut map, (old, old_len), (fixed, new_len))?;
+            old_len = old_len.min(new_len);
+        }
         let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
         if !reaches(&vma, old, new_len) {
             return Err(Errno::EINVAL);
@@ -46,8 +52,7 @@ impl AddressSpace {
         if vma.flags.has(VmaFlags::LOCKED) && more_locked > 0 && !map.may_lock(limits, more_locked) {
             return Err(Errno::EAGAIN);
         }
-        let replaced = if flags & MREMAP_FIXED != 0 { map.pages_in(fixed, fixed + new_len) } else { 0 };
-        if more > 0 && !map.may_expand(limits, vma.prot, vma.flags, more.saturating_sub(replaced)) {
+        if more > 0 && !map.may_expand(limits, vma.prot, vma.flags, more) {
             return Err(Errno::ENOMEM);
         }
         let end = old + old_len;
@@ -67,6 +72,29 @@ impl AddressSpace {
         self.relocate(&mut map, &vma, (old, old_len), new_len, (flags, fixed))
     }
 
+    /// Unmaps where a mapping is moved to, and what of it will not be there.
+    fn clear_target(
+        &self,
+        map: &mut Map,
+        (old, old_len): (u64, u64),
+        (fixed, new_len): (u64, u64),
+    ) -> Result<(), Errno> {
+        if fixed < super::map::MIN_ADDR {
+            return Err(Errno::EPERM);
+        }
+        if map.vmas.len() + SPARE_RANGES >= MAX_VMAS {
+            return Err(Errno::ENOMEM);
+        }
+        for (start, end) in [(fixed, fixed + new_len), (old + new_len, old + old_len)] {
+            if start < end {
+                self.split_edges(start, end)?;
+                map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+                self.unmap_pages(start, end);
+            }
+        }
+        Ok(())
+    }
+
     fn relocate(
         &self,
         map: &mut Map,
@@ -80,15 +108,7 @@ impl AddressSpace {
         }
         self.split_edges(old, old + old_len)?;
         let to = if flags & MREMAP_FIXED != 0 {
-            if fixed < super::map::MIN_ADDR {
-                return Err(Errno::EPERM);
-            }
-            if fixed < old + old_len && old < fixed + new_len {
-                return Err(Errno::EINVAL);
-            }
-            self.split_edges(fixed, fixed + new_len)?;
-            map.vmas.remove(fixed, fixed + new_len, |_| ()).map_err(vma_errno)?;
-            self.unmap_pages(fixed, fixed + new_len);
+            // Nothing is there since `clear_target`.
             fixed
         } else {
             let top = map.mmap_top;

@@ -1,4 +1,4 @@
-//! Reverse mappings: from a file to the address spaces that may have pages of it.
+//! Reverse mappings: from a file, or shared memory, to the address spaces that may have pages of it.
 //!
 //! A file keeps one [`ReverseMap`] beside its pages. A space is entered before a page of the file can be mapped in it
 //! and leaves when it is gone, so that cutting the file visits those that may have mapped it, not every process.
@@ -10,7 +10,8 @@ use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::{AddressSpace, Backing, Map, Mapped as _, Vma, page_up};
+use super::{AddressSpace, Backing, Map, Vma, page_up};
+use crate::sched::breathe;
 
 /// The address spaces that may have pages of one file.
 pub struct ReverseMap(SpinLock<Vec<Weak<AddressSpace>>>);
@@ -57,27 +58,53 @@ impl ReverseMap {
             let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
             if first < end && begin < last {
                 let at = |index: u64| vma.start + (index - begin) * PAGE;
-                space.forget_file_pages(at(first.max(begin)), at(last.min(end)));
+                space.forget_own_pages(&vma.backing, at(first.max(begin)), at(last.min(end)));
             }
         });
     }
 
     /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its
-    /// first byte.
+    /// first byte. Programs choose how many spaces and ranges these are, so others run in between: a range that its
+    /// process moves meanwhile may keep pages that are the file's no longer.
     fn each(&self, mut visit: impl FnMut(&AddressSpace, &Vma, u64)) {
         let spaces: Vec<Arc<AddressSpace>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
         for space in spaces {
-            let map = space.lock();
-            for vma in map.vmas.iter() {
-                let Backing::File { file, offset } = &vma.backing else { continue };
-                if file.mappers().is_some_and(|mappers| core::ptr::eq(mappers, self)) {
-                    visit(&space, vma, *offset);
-                }
+            let mut at = 0;
+            while let Some(next) = self.visit_next(&space, at, &mut visit) {
+                at = next;
+                breathe();
+            }
+            // The last reference to a space frees it.
+            drop(space);
+            breathe();
+        }
+    }
+
+    /// Visits the first range of `space` from `at` on that shows the file; where to go on, if there may be more.
+    fn visit_next(
+        &self,
+        space: &AddressSpace,
+        at: u64,
+        visit: &mut impl FnMut(&AddressSpace, &Vma, u64),
+    ) -> Option<u64> {
+        let map = space.lock();
+        let mut at = at;
+        for _ in 0..RANGES {
+            let vma = map.vmas.find_at_or_above(at)?;
+            at = vma.end;
+            if let Some((mappers, offset)) = vma.backing.mappers()
+                && core::ptr::eq(mappers, self)
+            {
+                visit(space, vma, offset);
+                break;
             }
         }
+        Some(at)
     }
 }
 
+/// Ranges of other files that are looked at before others run.
+const RANGES: usize = 1024;
 /// Room for this many spaces is made at least.
 const FEWEST: usize = 8;
 
@@ -85,21 +112,18 @@ impl AddressSpace {
     /// Enters this space at the file behind `backing`, if there is one: before a page of it can be mapped.
     #[inline]
     pub(super) fn enter(self: &Arc<Self>, backing: &Backing) -> Result<(), Errno> {
-        match backing {
-            Backing::File { file, .. } => file.mappers().map_or(Ok(()), |mappers| mappers.add(self)),
-            _ => Ok(()),
-        }
+        backing.mappers().map_or(Ok(()), |(mappers, _)| mappers.add(self))
     }
 
     /// Enters this space at every file of `map`, its own, which the caller holds.
     pub fn enter_all(self: &Arc<Self>, map: &Map) -> Result<(), Errno> {
-        let mut entered = None;
+        let mut entered: Option<&ReverseMap> = None;
         for vma in map.vmas.iter() {
-            let Backing::File { file, .. } = &vma.backing else { continue };
+            let Some((mappers, _)) = vma.backing.mappers() else { continue };
             // The segments of a program lie side by side.
-            if entered.is_none_or(|last| !file.same(last)) {
-                self.enter(&vma.backing)?;
-                entered = Some(file);
+            if entered.is_none_or(|last| !core::ptr::eq(last, mappers)) {
+                mappers.add(self)?;
+                entered = Some(mappers);
             }
         }
         Ok(())

@@ -8,12 +8,15 @@ use linux_abi::Errno;
 use machine::frame::Frame;
 use machine::sync::SpinLock;
 
+use super::ReverseMap;
+
 /// Anonymous pages that several address spaces map (`MAP_SHARED | MAP_ANONYMOUS`).
 pub struct SharedMemory {
     pages: SpinLock<BTreeMap<u64, Frame>>,
     /// Number of pages it may have.
     limit: u64,
     id: u64,
+    mappers: ReverseMap,
 }
 
 /// The next number of [`SharedMemory::id`].
@@ -22,7 +25,8 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 impl SharedMemory {
     /// Room for `limit` pages.
     pub fn new(limit: u64) -> Arc<Self> {
-        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit, id: NEXT_ID.fetch_add(1, Relaxed) })
+        let id = NEXT_ID.fetch_add(1, Relaxed);
+        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit, id, mappers: ReverseMap::new() })
     }
 
     /// A number that no other shared memory ever has.
@@ -49,8 +53,18 @@ impl SharedMemory {
         self.pages.lock().len() as u64
     }
 
-    /// Forgets pages `first..last` (`MADV_REMOVE`).
-    pub fn forget(&self, first: u64, last: u64) {
+    /// Who has mapped it.
+    pub(super) fn mappers(&self) -> &ReverseMap {
+        &self.mappers
+    }
+
+    /// Pages `first..last` are a hole now, for all that have mapped it (`MADV_REMOVE`). No address space is locked.
+    pub fn punch(&self, first: u64, last: u64) {
+        self.forget(first, last);
+        self.mappers.punch(first, last);
+    }
+
+    fn forget(&self, first: u64, last: u64) {
         let mut pages = self.pages.lock();
         let mut tail = pages.split_off(&first);
         let mut rest = tail.split_off(&last);

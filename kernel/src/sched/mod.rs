@@ -258,6 +258,14 @@ pub fn yield_now() {
     schedule();
 }
 
+/// Gives way by `give_way` where the running thread holds nothing: on its way to user mode.
+pub fn holding_nothing(give_way: impl FnOnce()) {
+    let me = current();
+    me.sched().set_in_call(false);
+    give_way();
+    me.sched().set_in_call(true);
+}
+
 /// Moves the running thread off a processor its affinity no longer allows.
 pub fn migrate_if_needed() {
     let me = current();

@@ -31,6 +31,8 @@ pub struct SchedState {
     /// Times it was made to.
     pub involuntary: AtomicU64,
     pub(super) idle: bool,
+    /// Where its turn ends it may hold what others wait for.
+    in_call: AtomicBool,
     /// `PR_SET_TIMERSLACK` in nanoseconds. Kept and reported only: timers here are exact.
     pub slack: AtomicU64,
     /// The slack it began with, which 0 asks back.
@@ -124,6 +126,7 @@ impl SchedState {
             voluntary: AtomicU64::new(0),
             involuntary: AtomicU64::new(0),
             idle,
+            in_call: AtomicBool::new(true),
             slack: AtomicU64::new(DEFAULT_SLACK),
             default_slack: DEFAULT_SLACK,
             wait_reason: AtomicU8::new(0),
@@ -163,6 +166,22 @@ impl SchedState {
 
     pub(super) fn end_wait(&self) {
         self.begin_wait(0, 0, None);
+    }
+
+    /// Whether it may hold what others wait for when its turn ends.
+    pub(super) fn set_in_call(&self, in_call: bool) {
+        self.in_call.store(in_call, Ordering::Relaxed);
+    }
+
+    /// Whether it waits for a processor in the midst of a call, or has waited and now got one for less than `turn`: a
+    /// thread that waits for what it holds is not hung, however seldom it runs.
+    pub fn is_delayed(&self, now: Nanos, turn: Nanos) -> bool {
+        self.in_call.load(Ordering::Relaxed)
+            && match self.state() {
+                ThreadState::Queued => true,
+                ThreadState::Running => now.saturating_sub(self.since.load(Ordering::Relaxed)) < turn,
+                _ => false,
+            }
     }
 
     /// Notes that a waiter before it had its turn: however long the line, a thread in it is not hung.

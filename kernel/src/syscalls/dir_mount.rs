@@ -5,8 +5,8 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::system::{
-    MNT_DETACH, MNT_EXPIRE, MNT_FORCE, MS_BIND, MS_MOVE, MS_PRIVATE, MS_REMOUNT, MS_SHARED, MS_SLAVE, MS_UNBINDABLE,
-    UMOUNT_NOFOLLOW,
+    MNT_DETACH, MNT_EXPIRE, MNT_FORCE, MS_BIND, MS_MOVE, MS_PRIVATE, MS_REC, MS_REMOUNT, MS_SHARED, MS_SILENT,
+    MS_SLAVE, MS_UNBINDABLE, UMOUNT_NOFOLLOW,
 };
 use linux_abi::syscalls::nr;
 
@@ -46,6 +46,12 @@ fn mount_call(call: &mut Call<'_>) -> SysResult {
         at.mount.set_flags(kept(flags));
         return Ok(0);
     }
+    if flags & MS_BIND != 0 || flags & (MS_MOVE | PROPAGATION) == MS_MOVE {
+        // No name is not the current directory here.
+        if source.is_empty() {
+            return Err(Errno::EINVAL);
+        }
+    }
     if flags & MS_BIND != 0 {
         let from = walker.walk(call, AT_FDCWD, &source)?.find(&source, Last::Follow)?;
         if from.inode().attr().is_dir() != at.inode().attr().is_dir() {
@@ -55,7 +61,8 @@ fn mount_call(call: &mut Call<'_>) -> SysResult {
         return Ok(0);
     }
     if flags & PROPAGATION != 0 {
-        if !at.is_mount_root() {
+        let kind = flags & !(MS_REC | MS_SILENT);
+        if !at.is_mount_root() || kind & !PROPAGATION != 0 || !kind.is_power_of_two() {
             return Err(Errno::EINVAL);
         }
         at.mount.set_shared(flags & MS_SHARED != 0);
@@ -64,6 +71,9 @@ fn mount_call(call: &mut Call<'_>) -> SysResult {
     if flags & MS_MOVE != 0 {
         let from = walker.walk(call, AT_FDCWD, &source)?.find(&source, Last::Follow)?;
         return move_mount(&from, at);
+    }
+    if call.arg(2) == 0 {
+        return Err(Errno::EINVAL);
     }
     let kind = text(call.arg(2))?;
     let options = if call.arg(4) == 0 { Vec::new() } else { read_string(call.arg(4), 4096, Errno::EINVAL)? };

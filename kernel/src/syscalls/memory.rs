@@ -9,9 +9,9 @@ use linux_abi::flags::memory as abi;
 use linux_abi::numbers::MAP_TYPE;
 use linux_abi::syscalls::nr;
 
-use super::memory_advice::populate_error;
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
+use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, shared_memory};
 use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -162,8 +162,9 @@ fn mprotect(call: &mut Call<'_>) -> SysResult {
     if down || up {
         // No mapping grows upwards here; one that grows down is changed from its beginning on.
         let grows = VmaFlags::GROWS_DOWN;
-        let found = call.mm()?.lock().vmas.find(start).map(|vma| (vma.start, vma.flags.has(grows)));
-        start = found.filter(|(_, grows)| down && *grows).ok_or(Errno::EINVAL)?.0;
+        let found = call.mm()?.lock().vmas.find_at_or_above(start).map(|vma| (vma.start, vma.flags.has(grows)));
+        let reached = found.filter(|(from, _)| *from < end).ok_or(Errno::ENOMEM)?;
+        start = Some(reached).filter(|(_, grows)| down && *grows).ok_or(Errno::EINVAL)?.0;
     }
     call.mm()?.mprotect(start, end, prot, &**call.task)?;
     Ok(0)
@@ -186,14 +187,22 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     let (old, flags, fixed) = (call.arg(0), call.arg(3), call.arg(4));
     let known = abi::MREMAP_MAYMOVE | abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP;
     let needs_move = flags & (abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP) != 0;
-    let old_len = page_up(call.arg(1)).ok_or(Errno::EINVAL)?;
+    // As on Linux a length that rounds up to 2^64 is one of 0.
+    let old_len = pages_around(0, call.arg(1));
     let new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
     if flags & !known != 0
         || !old.is_multiple_of(PAGE)
         || (needs_move && flags & abi::MREMAP_MAYMOVE == 0)
         || (flags & abi::MREMAP_DONTUNMAP != 0 && old_len != new_len)
-        || (flags & abi::MREMAP_FIXED != 0 && !fixed.is_multiple_of(PAGE))
     {
+        return Err(Errno::EINVAL);
+    }
+    let mm = call.mm()?;
+    // What there is comes before where it goes.
+    if mm.lock().vmas.find(old).is_none() {
+        return Err(Errno::EFAULT);
+    }
+    if flags & abi::MREMAP_FIXED != 0 && !fixed.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL);
     }
     if new_len > USER_END && flags & abi::MREMAP_FIXED == 0 {
@@ -208,7 +217,7 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     if flags & abi::MREMAP_FIXED != 0 && fixed.checked_add(new_len).is_none_or(|end| end > USER_END) {
         return Err(Errno::EINVAL);
     }
-    Ok(call.mm()?.mremap(old, old_len, new_len, flags, fixed, &call.task.memory_limits())? as usize)
+    Ok(mm.mremap(old, old_len, new_len, flags, fixed, &call.task.memory_limits())? as usize)
 }
 
 fn msync(call: &mut Call<'_>) -> SysResult {
@@ -274,7 +283,11 @@ fn mlock(call: &mut Call<'_>) -> SysResult {
     let mm = call.mm()?;
     mm.lock_range(start, end, &limits)?;
     if !on_fault {
-        mm.populate(start, end).map_err(populate_error)?;
+        mm.populate(start, end).map_err(|error| match error {
+            Unresolved::OutOfMemory => Errno::EAGAIN,
+            // They are locked, and stay absent (mlock(2)).
+            _ => Errno::ENOMEM,
+        })?;
     }
     Ok(0)
 }
@@ -344,13 +357,17 @@ enum Direction {
     Write,
 }
 
-/// A `struct iovec` array of a process_vm call.
+/// A `struct iovec` array of a process_vm call: EINVAL for a length that is negative as a number with a sign.
 fn pieces(at: u64, count: u64) -> Result<Vec<(u64, u64)>, Errno> {
     const MAX_PIECES: u64 = 1024;
     if count > MAX_PIECES {
         return Err(Errno::EINVAL);
     }
-    (0..count).map(|n| user::read_words::<2>(at.wrapping_add(16 * n)).map(|[base, len]| (base, len))).collect()
+    let piece = |n: u64| {
+        let [base, len] = user::read_words::<2>(at.wrapping_add(16 * n))?;
+        if i64::try_from(len).is_ok() { Ok((base, len)) } else { Err(Errno::EINVAL) }
+    };
+    (0..count).map(piece).collect()
 }
 
 fn process_vm(call: &mut Call<'_>, direction: Direction) -> SysResult {

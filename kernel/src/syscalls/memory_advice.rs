@@ -1,5 +1,6 @@
 //! madvise(2): advice about pages, and holes in shared memory.
 
+use alloc::sync::Arc;
 use core::ops::RangeInclusive;
 
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
@@ -11,7 +12,7 @@ use linux_abi::syscalls::nr;
 use super::{Call, Calls, SysResult};
 use crate::fs::MappedFile;
 use crate::mm::fault::Unresolved;
-use crate::mm::{AddressSpace, Backing, Vma};
+use crate::mm::{AddressSpace, Backing, SharedMemory, Vma};
 
 /// This area's calls.
 pub const CALLS: Calls = &[(nr::madvise, madvise)];
@@ -70,11 +71,11 @@ const ADVICE: [RangeInclusive<u64>; 5] = [
     abi::MADV_COLLAPSE..=abi::MADV_COLLAPSE,
 ];
 
-/// What `MADV_REMOVE` finds at an address.
+/// What `MADV_REMOVE` finds at an address, to be punched without the lock on the mappings.
 enum Removal {
-    /// Shared memory, which has lost its pages already.
-    Done,
-    /// A part of a file, to be punched without the lock on the mappings.
+    /// Shared memory, from this page on.
+    Shared(Arc<SharedMemory>, u64),
+    /// A part of a file.
     File(MappedFile, u64),
 }
 
@@ -92,17 +93,20 @@ fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
             if first > at {
                 holes = Err(Errno::ENOMEM);
             }
-            (first, last, remove_of(mm, vma, first, last)?)
+            (first, last, remove_of(vma, first)?)
         };
-        if let Removal::File(file, offset) = removal {
-            file.inode().allocate(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, offset, last - first)?;
+        match removal {
+            Removal::Shared(memory, page) => memory.punch(page, page + (last - first) / PAGE),
+            Removal::File(file, offset) => {
+                file.inode().allocate(FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, offset, last - first)?;
+            }
         }
         at = last;
     }
     holes
 }
 
-fn remove_of(mm: &AddressSpace, vma: &Vma, first: u64, last: u64) -> Result<Removal, Errno> {
+fn remove_of(vma: &Vma, first: u64) -> Result<Removal, Errno> {
     if vma.flags.has(VmaFlags::LOCKED) || matches!(vma.backing, Backing::Anonymous | Backing::Vdso { .. }) {
         return Err(Errno::EINVAL);
     }
@@ -116,17 +120,14 @@ fn remove_of(mm: &AddressSpace, vma: &Vma, first: u64, last: u64) -> Result<Remo
     }
     match &vma.backing {
         Backing::Shared { memory, offset } => {
-            let page = (offset + (first - vma.start)) / PAGE;
-            memory.forget(page, page + (last - first) / PAGE);
-            mm.forget_pages(first, last);
-            Ok(Removal::Done)
+            Ok(Removal::Shared(memory.clone(), (offset + (first - vma.start)) / PAGE))
         }
         Backing::File { file, offset } => Ok(Removal::File(file.clone(), offset + (first - vma.start))),
         Backing::Anonymous | Backing::Vdso { .. } => Err(Errno::EINVAL),
     }
 }
 
-pub(super) fn populate_error(error: Unresolved) -> Errno {
+fn populate_error(error: Unresolved) -> Errno {
     match error {
         Unresolved::NotMapped | Unresolved::OutOfMemory => Errno::ENOMEM,
         Unresolved::Forbidden | Unresolved::Beyond => Errno::EFAULT,

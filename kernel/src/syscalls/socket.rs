@@ -19,7 +19,7 @@ use super::lookup::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult, socket_control};
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
-use crate::ipc::unix::{self, Address, Flags, Kind, Received, Rights, Socket};
+use crate::ipc::unix::{self, Address, Beside, Flags, Kind, Received, Socket};
 use crate::user::{UserPtr, read_bytes, read_words, write_bytes, write_words};
 
 /// The calls of this area.
@@ -67,7 +67,7 @@ pub const CALLS: Calls = &[
         let target = target(call, &socket, call.arg(4), call.arg(5))?;
         let flags = flags(&file, call.arg(3))?;
         let mut source = Source::user(UserAddr(call.arg(1)), call.size(2));
-        send(&socket, &mut source, target, flags, Rights::default())
+        send(&socket, &mut source, target, flags, Beside::default())
     }),
     (nr::recvfrom, |call| {
         let (file, socket) = socket(call)?;
@@ -169,8 +169,7 @@ fn accept(call: &Call<'_>, modes: u64) -> SysResult {
 fn connect(call: &mut Call<'_>) -> SysResult {
     let (file, socket) = socket(call)?;
     let Some(name) = read_address(call.arg(1), call.arg(2))? else {
-        socket.disconnect();
-        return Ok(0);
+        return socket.disconnect().map(|()| 0);
     };
     let walker = Walker::of(call);
     let target = unix::resolve(&walker.walk(call, AT_FDCWD, &name)?, &name, socket.kind)?;
@@ -208,9 +207,9 @@ fn send(
     source: &mut Source<'_>,
     target: Option<Arc<Socket>>,
     flags: Flags,
-    rights: Rights,
+    beside: Beside,
 ) -> SysResult {
-    let result = socket.send(source, target, flags, rights);
+    let result = socket.send(source, target, flags, beside);
     crate::fs::file::outcome(source.done(), result)
 }
 
@@ -237,11 +236,11 @@ fn send_message(call: &Call<'_>, header: u64, bits: u64) -> SysResult {
     let [name, name_length, vectors, count, control, control_length, _] = read_words::<7>(header)?;
     check_count(count)?;
     let (file, socket) = socket(call)?;
-    let mut rights = socket_control::read(call, control, if control == 0 { 0 } else { control_length })?;
+    let mut beside = socket_control::read(call, control, if control == 0 { 0 } else { control_length })?;
     let target = target(call, &socket, name, name_length & 0xffff_ffff)?;
     let flags = flags(&file, bits)?;
     read_vectors(vectors, count as usize, |buffers| {
-        send(&socket, &mut Source::vector(buffers), target, flags, core::mem::take(&mut rights))
+        send(&socket, &mut Source::vector(buffers), target, flags, core::mem::take(&mut beside))
     })
 }
 

@@ -8,7 +8,7 @@ use linux_abi::numbers::{SCM_CREDENTIALS, SCM_RIGHTS};
 
 use super::Call;
 use super::file_open::fd_limit;
-use crate::ipc::unix::{Credentials, MOST_RIGHTS, Rights};
+use crate::ipc::unix::{Beside, Credentials, MOST_RIGHTS, Rights};
 use crate::task::creds::cap;
 use crate::task::tree;
 use crate::user::{UserPtr, read_bytes, write_words};
@@ -19,12 +19,13 @@ const HEADER: usize = 16;
 /// Longest control buffer (`net.core.optmem_max`).
 const LONGEST: usize = 20_480;
 
-/// Reads the control buffer of a message to send: the files in it.
-pub(super) fn read(call: &Call<'_>, at: u64, length: u64) -> Result<Rights, Errno> {
+/// Reads the control buffer of a message to send: the files and the credentials in it.
+pub(super) fn read(call: &Call<'_>, at: u64, length: u64) -> Result<Beside, Errno> {
     let length = usize::try_from(length).ok().filter(|length| *length <= LONGEST).ok_or(Errno::ENOBUFS)?;
     if length < HEADER {
-        return Rights::new(Vec::new());
+        return Ok(Beside::default());
     }
+    let mut sender = None;
     let mut bytes = alloc::vec![0; length];
     read_bytes(at, &mut bytes)?;
     let mut files = Vec::new();
@@ -43,30 +44,32 @@ pub(super) fn read(call: &Call<'_>, at: u64, length: u64) -> Result<Rights, Errn
                     files.push(call.task.files().get(fd)?);
                 }
             }
-            (SOL_SOCKET, SCM_CREDENTIALS) => check_credentials(call, data)?,
+            (SOL_SOCKET, SCM_CREDENTIALS) => sender = Some(check_credentials(call, data)?),
             (SOL_SOCKET, _) => return Err(Errno::EINVAL),
             _ => {}
         }
         rest = rest.get(size.next_multiple_of(8)..).unwrap_or(&[]);
     }
-    Rights::new(files)
+    Ok(Beside { rights: Rights::new(files)?, sender })
 }
 
-/// An unprivileged sender cannot forge its credentials; the receiver gets what the kernel knows.
-fn check_credentials(call: &Call<'_>, data: &[u8]) -> Result<(), Errno> {
+/// The credentials that a sender names: without privilege its own process, and ids that it has.
+fn check_credentials(call: &Call<'_>, data: &[u8]) -> Result<Credentials, Errno> {
     let data: &[u8; 12] = data.try_into().map_err(|_| Errno::EINVAL)?;
     let word = |at: usize| u32::from_ne_bytes([data[at], data[at + 1], data[at + 2], data[at + 3]]);
-    let creds = call.task.creds();
-    let own = word(0) == call.task.pid()
-        && [creds.uid, creds.euid, creds.suid].contains(&word(4))
-        && [creds.gid, creds.egid, creds.sgid].contains(&word(8));
-    if word(4) == u32::MAX || word(8) == u32::MAX {
+    let named = Credentials { pid: word(0), uid: word(4), gid: word(8) };
+    if named.uid == u32::MAX || named.gid == u32::MAX {
         return Err(Errno::EINVAL);
     }
-    if !own && !creds.capable(cap::SYS_ADMIN) {
+    let creds = call.task.creds();
+    let permitted = (named.pid == call.task.pid() || creds.capable(cap::SYS_ADMIN))
+        && ([creds.uid, creds.euid, creds.suid].contains(&named.uid) || creds.capable(cap::SETUID))
+        && ([creds.gid, creds.egid, creds.sgid].contains(&named.gid) || creds.capable(cap::SETGID));
+    if !permitted {
         return Err(Errno::EPERM);
     }
-    if own || tree::process(word(0)).is_some() { Ok(()) } else { Err(Errno::ESRCH) }
+    let known = named.pid == call.task.pid() || tree::process(named.pid).is_some();
+    if known { Ok(named) } else { Err(Errno::ESRCH) }
 }
 
 /// A control buffer that is filled.

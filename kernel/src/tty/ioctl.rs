@@ -66,7 +66,7 @@ pub(super) fn handle(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usiz
         TIOCMGET => write_int(argument, 0x126),
         TIOCSTI => push_input(tty, argument),
         TIOCGDEV => write_int(argument, tty.rdev as i32),
-        TIOCSCTTY | TIOCNOTTY | TIOCGPGRP | TIOCSPGRP | TIOCGSID => control(tty, request, argument),
+        TIOCNOTTY | TIOCGPGRP | TIOCSPGRP | TIOCGSID => control(tty, request, argument),
         _ => Err(Errno::ENOTTY),
     }
 }
@@ -175,12 +175,10 @@ fn push_input(tty: &Arc<Tty>, argument: u64) -> Result<usize, Errno> {
 fn control(tty: &Arc<Tty>, request: u64, argument: u64) -> Result<usize, Errno> {
     let task = task::current();
     let process = &task.process;
-    let privileged = || task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));
     let own = process
         .family
         .with_session(|session| session.terminal.lock().as_ref().is_some_and(|own| Arc::ptr_eq(own, tty)));
     match request {
-        TIOCSCTTY => job::adopt(tty, process, argument == 1 && privileged()).map(|()| 0),
         TIOCNOTTY => job::give_up(tty, process).map(|()| 0),
         _ if !own => Err(Errno::ENOTTY),
         TIOCGPGRP => write_int(argument, tty.control.lock().foreground as i32),

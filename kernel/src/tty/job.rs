@@ -5,44 +5,73 @@ use alloc::sync::Arc;
 
 use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, sig};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_NOCTTY;
 use linux_abi::numbers::SI_KERNEL;
 
 use super::{Control, Tty};
+use crate::fs::file::{File, O_ACCMODE};
+use crate::task::creds::cap;
 use crate::task::signal;
 use crate::task::{self, Pid, Process, Task, tree};
 
-/// Makes `tty` the caller's controlling terminal if it leads a session without one and `tty` is free.
-pub(super) fn adopt_if_free(tty: &Arc<Tty>) {
+/// Makes `tty`, opened with `flags`, the caller's controlling terminal if it leads a session without one and `tty` is
+/// free. Not for one that may only write to it: it could read by opening `/dev/tty`, and type.
+pub(super) fn adopt_if_free(tty: &Arc<Tty>, flags: u32) {
+    let reads = matches!(flags & O_ACCMODE, 0 | 2);
     let process = &task::current().process;
-    if process.sid() == process.pid {
+    if reads && flags & O_NOCTTY as u32 == 0 && process.sid() == process.pid {
         // Taken already, by this session or another: opening it is fine all the same.
-        let _ = adopt(tty, process, false);
+        let _ = adopt(tty, process, Claim::Free);
     }
 }
 
-/// TIOCSCTTY: EPERM unless the caller leads a session without terminal and the terminal is free, or `steal`.
-pub(super) fn adopt(tty: &Arc<Tty>, process: &Process, steal: bool) -> Result<(), Errno> {
+/// TIOCSCTTY through `file`: EPERM unless the caller leads a session without terminal and the terminal is free, or the
+/// caller may `steal` it; and for a caller that may only write to it.
+pub(super) fn adopt_on_request(tty: &Arc<Tty>, file: &File, steal: bool) -> Result<(), Errno> {
+    let task = task::current();
+    let privileged = task.creds.with(|creds| creds.capable(cap::SYS_ADMIN));
+    let claim = match (privileged, steal, file.is_readable()) {
+        (true, true, _) => Claim::Any,
+        (true, false, _) | (false, _, true) => Claim::Free,
+        (false, _, false) => Claim::Own,
+    };
+    adopt(tty, &task.process, claim)
+}
+
+/// Which terminals may be adopted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Claim {
+    /// None but the one that the session has already.
+    Own,
+    /// One that controls no session.
+    Free,
+    /// Also that of another session, which loses it.
+    Any,
+}
+
+fn adopt(tty: &Arc<Tty>, process: &Process, claim: Claim) -> Result<(), Errno> {
     let session = process.family.session();
     if session.id != process.pid {
         return Err(Errno::EPERM);
     }
-    {
-        let own = session.terminal.lock();
-        if let Some(own) = &*own {
-            return if Arc::ptr_eq(own, tty) { Ok(()) } else { Err(Errno::EPERM) };
-        }
+    // Locked until the terminal is entered: of two that threads adopt at once, the one that lost would keep the number
+    // of this session when it is another's.
+    let mut own = session.terminal.lock();
+    if let Some(own) = &*own {
+        return if Arc::ptr_eq(own, tty) { Ok(()) } else { Err(Errno::EPERM) };
     }
     let mut control = tty.control.lock();
-    if control.session != 0 && !steal {
+    if claim == Claim::Own || (control.session != 0 && claim != Claim::Any) {
         return Err(Errno::EPERM);
     }
     let robbed = control.session;
-    *control = Control { session: session.id, foreground: process.pgid(), hung_up: false };
+    *control = Control { session: session.id, foreground: process.pgid() };
     drop(control);
+    *own = Some(tty.clone());
+    drop(own);
     if robbed != 0 {
-        take_from(robbed);
+        take_from(tty, robbed);
     }
-    *session.terminal.lock() = Some(tty.clone());
     Ok(())
 }
 
@@ -62,12 +91,16 @@ pub(super) fn give_up(tty: &Arc<Tty>, process: &Process) -> Result<(), Errno> {
     Ok(())
 }
 
-/// The session's leader is gone: its foreground group is told, and the terminal is free for the next.
+/// The session's leader is gone: its foreground group is told, and the terminal is free for the next. A pseudo-terminal
+/// stays open, as on Linux: its master decides when it ends.
 pub(super) fn disassociate(tty: &Arc<Tty>, session: Pid) {
     let foreground = release(tty, session);
     send_group(foreground, session, sig::HUP);
     send_group(foreground, session, sig::CONT);
     tty.discipline.lock().flush_input();
+    if tty.wire.is_none() {
+        tty.hang_up();
+    }
     tty.readable.wake_all();
 }
 
@@ -84,7 +117,7 @@ fn release(tty: &Tty, session: Pid) -> Pid {
 pub(super) fn hang_up(tty: &Arc<Tty>) {
     let session = tty.control.lock().session;
     if session != 0 {
-        take_from(session);
+        take_from(tty, session);
         let foreground = release(tty, session);
         for group in [session, foreground] {
             send_group(group, session, sig::HUP);
@@ -97,10 +130,11 @@ pub(super) fn hang_up(tty: &Arc<Tty>) {
     tty.readable.wake_all();
 }
 
-fn take_from(session: Pid) {
+/// The session loses `tty`, if that is its terminal.
+fn take_from(tty: &Arc<Tty>, session: Pid) {
     for process in tree::all_processes() {
         if process.sid() == session {
-            process.family.session().terminal.lock().take();
+            process.family.session().terminal.lock().take_if(|own| Arc::ptr_eq(own, tty));
         }
     }
 }

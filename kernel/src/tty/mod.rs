@@ -8,22 +8,23 @@ mod job;
 pub mod pty;
 
 use alloc::sync::Arc;
-use core::sync::atomic::AtomicBool;
 use core::sync::atomic::Ordering::{Acquire, Relaxed, Release};
+use core::sync::atomic::{AtomicBool, AtomicU32};
 
-use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
+use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
 use kernel_logic::tty::marks::Marks;
 use kernel_logic::tty::termios::{ICANON, TOSTOP, Termios, VMIN, VTIME};
 use kernel_logic::tty::{Action, LineDiscipline, Taken};
 use linux_abi::Errno;
-use linux_abi::flags::file::O_NOCTTY;
+use linux_abi::flags::system::{TIOCSCTTY, TIOCSPGRP};
 use machine::sync::{Once, SpinLock};
 use machine::time::now;
 
 use crate::fs::dev::kmsg::check_reader;
 use crate::fs::dev::{CONSOLE, PTMX, TTY_S0, split};
 use crate::fs::file::{File, FileOps};
+use crate::fs::inode::DeviceNode;
 use crate::fs::io::{Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::WaitReason;
@@ -50,6 +51,8 @@ pub struct Tty {
     wire: Option<pty::Wire>,
     /// `TIOCEXCL`: only a program with `CAP_SYS_ADMIN` may open it again.
     exclusive: AtomicBool,
+    /// How often it was hung up: descriptions that were opened before stand for nothing any more.
+    hang_ups: AtomicU32,
 }
 
 /// The right to read from one side of a terminal. A read keeps it until it returns, so a line is not shared between
@@ -95,8 +98,6 @@ pub struct Control {
     pub session: Pid,
     /// The foreground process group, 0 for none.
     pub foreground: Pid,
-    /// The session's leader is gone: reads end, writes fail.
-    pub hung_up: bool,
 }
 
 static CONSOLE_TTY: Once<Arc<Tty>> = Once::new();
@@ -123,12 +124,13 @@ pub fn console_can_wake() -> bool {
 }
 
 /// Opens `/dev/console`, `/dev/ttyS0`, `/dev/tty`, `/dev/ptmx` or a terminal of devpts.
-pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+pub fn open(node: &DeviceNode<'_>, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
+    let rdev = node.rdev;
     if rdev == PTMX {
         return pty::open_master();
     }
     if let (pty::MAJOR, index) = split(rdev) {
-        return pty::open_slave(index as u32, u64::from(flags));
+        return pty::open_slave(index as u32, node, flags);
     }
     let console_node = rdev == CONSOLE;
     if !console_node && rdev != TTY_S0 {
@@ -140,9 +142,10 @@ pub fn open(rdev: u64, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     let tty = console().clone();
     tty.check_exclusive()?;
     // Opening the console device itself never makes it a controlling terminal.
-    if !console_node && flags & O_NOCTTY as u32 == 0 {
-        job::adopt_if_free(&tty);
+    if console_node {
+        return Ok(TtyFile::of_console(tty));
     }
+    job::adopt_if_free(&tty, flags);
     Ok(TtyFile::new(tty))
 }
 
@@ -230,6 +233,7 @@ impl Tty {
             writable: WaitQueue::new(WaitReason::TerminalOutput),
             wire,
             exclusive: AtomicBool::new(false),
+            hang_ups: AtomicU32::new(0),
         })
     }
 
@@ -262,8 +266,16 @@ impl Tty {
         }
     }
 
-    fn is_hung_up(&self) -> bool {
-        self.control.lock().hung_up || self.wire.as_ref().is_some_and(pty::Wire::is_cut)
+    /// Ends all open descriptions of it but those of `/dev/console`: what is left of a session does not read what the
+    /// next user types.
+    fn hang_up(&self) {
+        self.hang_ups.fetch_add(1, Release);
+        self.readable.wake_all();
+        self.writable.wake_all();
+    }
+
+    fn is_cut(&self) -> bool {
+        self.wire.as_ref().is_some_and(pty::Wire::is_cut)
     }
 
     /// Whether a program that writes must wait.
@@ -299,7 +311,7 @@ impl Tty {
     fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
         let taken = self.discipline.lock().take(buffer);
         match taken {
-            Taken::Nothing => self.is_hung_up().then_some(0),
+            Taken::Nothing => self.is_cut().then_some(0),
             Taken::Bytes(count) => {
                 if let Some(wire) = &self.wire {
                     wire.was_read();
@@ -307,6 +319,37 @@ impl Tty {
                 Some(count)
             }
         }
+    }
+}
+
+/// What a descriptor of a terminal stands for.
+struct TtyFile {
+    tty: Arc<Tty>,
+    /// [`Tty::hang_ups`] when it was opened; `None` for what no hang-up ends.
+    opened: Option<u32>,
+}
+
+impl TtyFile {
+    fn new(tty: Arc<Tty>) -> Arc<Self> {
+        if let Some(wire) = &tty.wire {
+            wire.opened();
+        }
+        let opened = Some(tty.hang_ups.load(Acquire));
+        Arc::new(Self { tty, opened })
+    }
+
+    /// Of the console's own device, which goes on.
+    fn of_console(tty: Arc<Tty>) -> Arc<Self> {
+        Arc::new(Self { tty, opened: None })
+    }
+
+    /// The terminal was hung up since this was opened.
+    fn is_over(&self) -> bool {
+        self.opened.is_some_and(|opened| opened != self.tty.hang_ups.load(Acquire))
+    }
+
+    fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
+        if self.is_over() { Some(0) } else { self.tty.try_read(buffer) }
     }
 
     /// A read in raw mode: returns as VMIN and VTIME say (termios(3)).
@@ -321,7 +364,8 @@ impl Tty {
             }
             let timed = tenths > 0 && (least == 0 || done > 0);
             let deadline = timed.then(|| now() + tenths);
-            let got = self.readable.wait_until(deadline, Sleep::Interruptible, || self.try_read(&mut buffer[done..]));
+            let got =
+                self.tty.readable.wait_until(deadline, Sleep::Interruptible, || self.try_read(&mut buffer[done..]));
             match got {
                 Ok(0) => break,
                 Ok(count) => done += count,
@@ -334,54 +378,44 @@ impl Tty {
     }
 }
 
-/// What a descriptor of a terminal stands for.
-struct TtyFile {
-    tty: Arc<Tty>,
-}
-
-impl TtyFile {
-    fn new(tty: Arc<Tty>) -> Arc<Self> {
-        if let Some(wire) = &tty.wire {
-            wire.opened();
-        }
-        Arc::new(Self { tty })
-    }
-}
-
 /// Bytes moved at a time between a program and the terminal.
 const PIECE: usize = 256;
 
 impl FileOps for TtyFile {
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        if self.is_over() {
+            return Ok(());
+        }
         job::check_background(&self.tty, sig::TTIN)?;
         let mut buffer = alloc::vec![0; sink.left().min(4096)];
         let termios = self.tty.termios();
         let _turn = self.tty.turn.take(file.is_nonblocking())?;
         let count = if file.is_nonblocking() {
-            self.tty.try_read(&mut buffer).ok_or(Errno::EAGAIN)?
+            self.try_read(&mut buffer).ok_or(Errno::EAGAIN)?
         } else if termios.local(ICANON) {
-            self.tty.readable.wait(|| self.tty.try_read(&mut buffer))?
+            self.tty.readable.wait(|| self.try_read(&mut buffer))?
         } else {
-            self.tty.read_raw(&termios, &mut buffer)?
+            self.read_raw(&termios, &mut buffer)?
         };
         sink.put(&buffer[..count]).map(|_| ())
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        if self.tty.termios().local(TOSTOP) {
+        if !self.is_over() && self.tty.termios().local(TOSTOP) {
             job::check_background(&self.tty, sig::TTOU)?;
         }
         let trust = if self.tty.wire.is_none() { Trust::of_caller() } else { Trust::Full };
         let mut piece = [0; PIECE];
         while source.left() > 0 {
-            if self.tty.is_hung_up() {
+            if self.is_over() || self.tty.is_cut() {
                 return Err(Errno::EIO);
             }
             if self.tty.is_stopped() {
                 if file.is_nonblocking() {
                     return Err(Errno::EAGAIN);
                 }
-                self.tty.writable.wait(|| (!self.tty.is_stopped()).then_some(()))?;
+                self.tty.writable.wait(|| (self.is_over() || !self.tty.is_stopped()).then_some(()))?;
+                continue;
             }
             let count = source.take(&mut piece)?;
             let mut discipline = self.tty.discipline.lock();
@@ -402,7 +436,10 @@ impl FileOps for TtyFile {
             waiter.add(&self.tty.readable);
             waiter.add(&self.tty.writable);
         }
-        if self.tty.is_hung_up() {
+        if self.is_over() {
+            return IN | OUT | RDNORM | WRNORM | ERR | HUP;
+        }
+        if self.tty.is_cut() {
             return IN | OUT | RDNORM | WRNORM | HUP;
         }
         let readable = if self.tty.discipline.lock().readable() { IN | RDNORM } else { 0 };
@@ -414,9 +451,15 @@ impl FileOps for TtyFile {
         true
     }
 
-    fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
-        if self.tty.wire.as_ref().is_some_and(pty::Wire::is_cut) {
+    fn ioctl(&self, file: &File, request: u64, argument: u64) -> Result<usize, Errno> {
+        if self.is_over() {
+            return Err(if request == TIOCSPGRP { Errno::ENOTTY } else { Errno::EIO });
+        }
+        if self.tty.is_cut() {
             return Err(Errno::EIO);
+        }
+        if request == TIOCSCTTY {
+            return job::adopt_on_request(&self.tty, file, argument == 1).map(|()| 0);
         }
         ioctl::handle(&self.tty, request, argument)
     }

@@ -13,7 +13,7 @@ use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{ICANON, Termios};
 use linux_abi::Errno;
-use linux_abi::flags::file::{O_CLOEXEC, O_NOCTTY};
+use linux_abi::flags::file::O_CLOEXEC;
 use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
 use machine::sync::{Once, SpinLock};
 
@@ -22,7 +22,7 @@ use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
 use crate::fs::file::{File, FileOps};
-use crate::fs::inode::NewNode;
+use crate::fs::inode::{DeviceNode, Inode, NewNode};
 use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
 use crate::fs::tmpfs::TmpFs;
@@ -56,6 +56,8 @@ pub struct Wire {
     locked: AtomicBool,
     /// `TIOCEXCL` of the master, which nothing can open again.
     pub(super) exclusive: AtomicBool,
+    /// Its node in devpts, once it is made.
+    node: Once<Arc<dyn Inode>>,
 }
 
 static PAIRS: SpinLock<BTreeMap<u32, Arc<Tty>>> = SpinLock::new(BTreeMap::new());
@@ -141,6 +143,7 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
         used: AtomicBool::new(false),
         locked: AtomicBool::new(true),
         exclusive: AtomicBool::new(false),
+        node: Once::new(),
     };
     let tty = Tty::new(number(MAJOR, u64::from(index)), Termios::pseudo(), Some(wire));
     pairs.insert(index, tty.clone());
@@ -148,7 +151,13 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
     let root = fs.root();
     let node = NewNode { mode: S_IFCHR | 0o620, uid: creds.fsuid, gid: creds.fsgid, rdev: tty.rdev };
     match root.inode.create(&root, format!("{index}").as_bytes(), node) {
-        Ok(entry) => Ok(Arc::new(Master { tty, entry })),
+        Ok(entry) => {
+            if let Some(wire) = &tty.wire {
+                // Set here alone.
+                let _ = wire.node.set(entry.inode.clone());
+            }
+            Ok(Arc::new(Master { tty, entry }))
+        }
         Err(errno) => {
             PAIRS.lock().remove(&index);
             Err(errno)
@@ -156,16 +165,23 @@ pub fn open_master() -> Result<Arc<dyn FileOps>, Errno> {
     }
 }
 
-/// Opens the terminal of a pair: `EIO` while it is locked or when it is gone.
-pub fn open_slave(index: u32, flags: u64) -> Result<Arc<dyn FileOps>, Errno> {
+/// Opens the terminal of a pair by its node: `EIO` while it is locked, when it is gone, even if its number is another
+/// pair's now, and for a node that is not of devpts.
+pub fn open_slave(index: u32, node: &DeviceNode<'_>, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     let tty = PAIRS.lock().get(&index).cloned().ok_or(Errno::EIO)?;
+    let own = tty.wire.as_ref().and_then(|wire| wire.node.get());
+    if !own.is_some_and(|own| core::ptr::addr_eq(Arc::as_ptr(own), node.inode)) {
+        return Err(Errno::EIO);
+    }
+    open_end(tty, flags)
+}
+
+fn open_end(tty: Arc<Tty>, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
     if tty.wire.as_ref().is_none_or(|wire| wire.locked.load(Relaxed)) {
         return Err(Errno::EIO);
     }
     tty.check_exclusive()?;
-    if flags & O_NOCTTY == 0 {
-        job::adopt_if_free(&tty);
-    }
+    job::adopt_if_free(&tty, flags);
     Ok(TtyFile::new(tty))
 }
 
@@ -202,7 +218,7 @@ impl Master {
     fn open_peer(&self, flags: u64) -> Result<usize, Errno> {
         let fs = file_system()?;
         let path = crate::fs::Path { mount: mount_of(fs), dentry: self.entry.clone() };
-        let ops = open_slave(self.wire()?.number, flags)?;
+        let ops = open_end(self.tty.clone(), flags as u32)?;
         let task = task::current();
         let limit = task.process.limit(task::limits::resource::NOFILE).min(1 << 18) as u32;
         let file = File::new(path, ops, flags as u32);
@@ -295,13 +311,14 @@ impl FileOps for Master {
 
     fn release(&self, _file: &File) {
         let Ok(wire) = self.wire() else { return };
-        PAIRS.lock().remove(&wire.number);
         wire.master_open.store(false, Relaxed);
         if let Ok(fs) = file_system() {
             let root = fs.root();
             // The node may have been removed by hand.
             let _ = root.inode.remove(&root, &self.entry, false);
         }
+        // The number is free once its name is.
+        PAIRS.lock().remove(&wire.number);
         job::hang_up(&self.tty);
         self.tty.writable.wake_all();
     }

@@ -12,7 +12,7 @@ use machine::sync::Once;
 use super::Above;
 use super::attr::{S_IFCHR, S_IFMT};
 use super::file::{FileOps, O_ACCMODE};
-use super::inode::{Mapping, OpenRequest};
+use super::inode::{DeviceNode, Mapping, OpenRequest};
 use super::tmpfs::TmpFs;
 use super::{inode::NewNode, mount::FileSystem};
 use crate::upper::Kwab;
@@ -62,11 +62,11 @@ const NODES: &[(&str, u64, u32)] = &[
 static MEMORY: [Once<Arc<Memory>>; 4] = [const { Once::new() }; 4];
 
 /// What opening the device gives: ENXIO without a driver for it.
-pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
-    if kind != S_IFCHR {
+pub fn open(node: &DeviceNode<'_>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
+    if node.inode.attr().kind() != S_IFCHR {
         return Err(Errno::ENXIO);
     }
-    match rdev {
+    match node.rdev {
         NULL => Ok(memory(0, Memory::Null)),
         ZERO => Ok(memory(1, Memory::Zero)),
         FULL => Ok(memory(2, Memory::Full)),
@@ -80,7 +80,7 @@ pub fn open(kind: u32, rdev: u64, request: &OpenRequest) -> Result<Arc<dyn FileO
             }
             Ok(Arc::new(kmsg::Reader::new()))
         }
-        _ => <Kwab as Above>::open_terminal(rdev, request.flags),
+        _ => <Kwab as Above>::open_terminal(node, request.flags),
     }
 }
 

@@ -206,3 +206,11 @@ pub struct OpenRequest {
     /// `O_*` flags of open(2).
     pub flags: u32,
 }
+
+/// A device node that is opened, as its driver sees it.
+pub struct DeviceNode<'a> {
+    /// The node, as distinct from others with its number.
+    pub inode: &'a dyn Inode,
+    /// Its device number.
+    pub rdev: u64,
+}

@@ -17,7 +17,9 @@ use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{END, File, FileOps, Seeking};
-use crate::fs::inode::{Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo};
+use crate::fs::inode::{
+    DeviceNode, Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo,
+};
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
@@ -255,7 +257,7 @@ impl Inode for TmpNode {
             Body::Regular(_) | Body::Directory(_) => Ok(self),
             Body::Fifo(fifo) => fifo.open(request.flags),
             Body::Special if matches!(self.attr.kind(), S_IFCHR | S_IFBLK) => {
-                dev::open(self.attr.kind(), self.attr.rdev, request)
+                dev::open(&DeviceNode { inode: &*self, rdev: self.attr.rdev }, request)
             }
             Body::Special | Body::Symlink(_) => Err(Errno::ENXIO),
         }

@@ -14,6 +14,7 @@ mod transfer;
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
+use core::sync::atomic::Ordering::Relaxed;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize};
 
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDHUP, RDNORM, WRNORM};
@@ -33,7 +34,7 @@ use crate::sync::wait::{WaitQueue, Waiter};
 pub use names::{Address, bind, resolve};
 pub use options::{get_option, set_option};
 pub use rights::{MOST as MOST_RIGHTS, Rights, pages_in_flight};
-pub use transfer::{Flags, Received};
+pub use transfer::{Beside, Flags, Received};
 
 /// How messages keep together.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -49,20 +50,34 @@ pub enum Kind {
 /// Credentials of the other end (`struct ucred`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credentials {
-    /// Process id of the sender.
+    /// Process of the thread, 0 if it is not known.
     pub pid: u32,
-    /// Effective user id.
+    /// Effective or real user id.
     pub uid: u32,
-    /// Effective group id.
+    /// Effective or real group id.
     pub gid: u32,
 }
 
 impl Credentials {
+    /// Of a message whose sender is not known: neither side asked for it when it was sent.
+    pub const UNKNOWN: Self = Self { pid: 0, uid: OVERFLOW_ID, gid: OVERFLOW_ID };
+
+    /// Of one that connects or listens, for `SO_PEERCRED`: the effective ids.
     fn of_caller() -> Self {
         let task = crate::task::current();
         task.creds.with(|creds| Self { pid: task.pid(), uid: creds.euid, gid: creds.egid })
     }
+
+    /// Of one that sends, for `SCM_CREDENTIALS`: the real ids, so that a set-user-ID program whose output is a socket
+    /// does not speak for its owner.
+    fn of_sender() -> Self {
+        let task = crate::task::current();
+        task.creds.with(|creds| Self { pid: task.pid(), uid: creds.uid, gid: creds.gid })
+    }
 }
+
+/// What stands for an id that cannot be told (`/proc/sys/kernel/overflowuid`).
+const OVERFLOW_ID: u32 = 65534;
 
 /// A UNIX domain socket.
 pub struct Socket {
@@ -105,16 +120,21 @@ enum Role {
 struct Inbox {
     bytes: FrameRing,
     packets: VecDeque<transfer::Packet>,
-    /// Files that hang in the stream.
+    /// Files that hang in the stream, and the senders of its parts.
     track: rights::Track,
-    /// Sender of the newest bytes of a stream, kept if this side has SO_PASSCRED.
-    last_sender: Option<Credentials>,
     /// Nothing more will come: the peer shut its sending side or is gone.
     ended: bool,
     /// This side does not want more (SHUT_RD).
     shut: bool,
     /// Woken once there is room for their packets.
     refused: Refused,
+}
+
+impl Inbox {
+    /// What waits in a stream, as its buffer counts it.
+    fn held(&self) -> usize {
+        self.bytes.len() + self.track.cost()
+    }
 }
 
 /// Senders that were told that there is no room, by address; a pointer where there are none, as nearly always.
@@ -139,7 +159,6 @@ impl Socket {
             bytes: FrameRing::new(),
             packets: VecDeque::new(),
             track: rights::Track::default(),
-            last_sender: None,
             ended: false,
             shut: false,
             refused: None,
@@ -179,16 +198,27 @@ impl Socket {
         }
     }
 
-    fn connect_to(&self, peer: &Arc<Socket>, credentials: Credentials) {
+    fn connect_to(&self, peer: &Arc<Socket>) {
         let peer_address = peer.state.lock().address.clone();
-        let mut state = self.state.lock();
-        state.role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
-        state.peer_credentials = Some(credentials);
+        self.state.lock().role = Role::Connected { peer: Arc::downgrade(peer), peer_address };
+    }
+
+    fn connect_to_process(&self, peer: &Arc<Socket>, credentials: Credentials) {
+        self.connect_to(peer);
+        self.state.lock().peer_credentials = Some(credentials);
+    }
+
+    /// Whether `other` may send to this datagram socket: a connected one hears only its peer.
+    fn hears(&self, other: &Arc<Socket>) -> bool {
+        match &self.state.lock().role {
+            Role::Connected { peer, .. } => core::ptr::eq(peer.as_ptr(), Arc::as_ptr(other)),
+            _ => true,
+        }
     }
 
     /// Whether every message carries its sender's credentials (SO_PASSCRED).
     pub fn passes_credentials(&self) -> bool {
-        self.pass_credentials.load(core::sync::atomic::Ordering::Relaxed)
+        self.pass_credentials.load(Relaxed)
     }
 
     /// Waits for connections, at most `most` at a time.
@@ -229,6 +259,7 @@ impl Socket {
             None => self.readable.wait_exclusive(None, || take().transpose())??,
         };
         self.writable.wake_one();
+        accepted.pass_credentials.store(self.passes_credentials(), Relaxed);
         Ok(accepted)
     }
 
@@ -238,8 +269,11 @@ impl Socket {
             return Err(Errno::EPROTOTYPE);
         }
         if self.kind == Kind::Datagram {
+            if !target.hears(self) {
+                return Err(Errno::EPERM);
+            }
             self.forget_refusal();
-            self.connect_to(target, Credentials::of_caller());
+            self.connect_to(target);
             // The new peer may have room.
             self.writable.wake_all();
             return Ok(());
@@ -251,7 +285,9 @@ impl Socket {
         }
         let server = Socket::new(self.kind);
         server.state.lock().address = target.state.lock().address.clone();
-        server.connect_to(self, Credentials::of_caller());
+        server.connect_to_process(self, Credentials::of_caller());
+        // The program that accepts it may ask for the senders of what came before.
+        server.pass_credentials.store(true, Relaxed);
         let attempt = || {
             let mut state = target.state.lock();
             let credentials = state.own_credentials;
@@ -270,16 +306,20 @@ impl Socket {
             None if nonblocking => return Err(Errno::EAGAIN),
             None => target.writable.wait_exclusive(None, || attempt().transpose())??,
         };
-        self.connect_to(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
+        self.connect_to_process(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
         target.readable.wake_one();
         Ok(())
     }
 
-    /// A datagram socket forgets its peer (`AF_UNSPEC`).
-    pub fn disconnect(&self) {
+    /// A datagram socket forgets its peer (`AF_UNSPEC`). EINVAL for other kinds: their peer is to see the end.
+    pub fn disconnect(&self) -> Result<(), Errno> {
+        if self.kind != Kind::Datagram {
+            return Err(Errno::EINVAL);
+        }
         self.forget_refusal();
         self.state.lock().role = Role::Idle;
         self.writable.wake_all();
+        Ok(())
     }
 
     /// Shuts the receiving side, the sending side or both (shutdown(2)).
@@ -434,8 +474,8 @@ pub fn create(kind: Kind) -> Arc<Socket> {
 pub fn pair(kind: Kind) -> (Arc<Socket>, Arc<Socket>) {
     let (one, other) = (Socket::new(kind), Socket::new(kind));
     let credentials = Credentials::of_caller();
-    one.connect_to(&other, credentials);
-    other.connect_to(&one, credentials);
+    one.connect_to_process(&other, credentials);
+    other.connect_to_process(&one, credentials);
     (one, other)
 }
 
@@ -452,7 +492,7 @@ impl FileOps for SocketFile {
     }
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        self.0.send(source, None, Flags::of(file), Rights::default()).map(|()| position)
+        self.0.send(source, None, Flags::of(file), Beside::default()).map(|()| position)
     }
 
     fn poll<'q>(&'q self, _file: &'q File, waiter: Option<&mut Waiter<'q>>) -> u32 {

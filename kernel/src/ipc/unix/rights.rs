@@ -1,8 +1,9 @@
 //! Files in flight through a socket (`SCM_RIGHTS`, unix(7)).
 //!
 //! In a stream they hang at the position of the first byte they were sent with; a receive that begins there gets them,
-//! and no receive crosses such a position. A user's files in flight are bounded as Linux bounds them; circles of
-//! sockets sent through each other are [`garbage`]'s.
+//! and no receive crosses such a position. With `SO_PASSCRED` none crosses from one sender's bytes to another's either.
+//! A user's files in flight are bounded as Linux bounds them; circles of sockets sent through each other are
+//! [`garbage`]'s.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -12,13 +13,16 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
-use super::garbage;
+use super::{Credentials, garbage};
 use crate::fs::closing;
 use crate::fs::file::File;
 use crate::fs::mapped::nameless_pages;
 use crate::mm::frames;
 use crate::task::creds::cap;
 use crate::task::{current, limits::resource};
+
+/// What a change of the sender counts as in a stream's buffer: what a message costs on Linux beside its bytes.
+const CHANGE: usize = 768;
 
 /// Most files of one message (`SCM_MAX_FD`).
 pub const MOST: usize = 253;
@@ -139,30 +143,74 @@ impl Flight {
     }
 }
 
-/// Where in a stream files hang.
+/// Where in a stream files hang, and who sent its parts.
 #[derive(Default)]
 pub(super) struct Track {
     /// Bytes ever put in and taken out.
     put: u64,
     taken: u64,
     waiting: VecDeque<(u64, Rights)>,
+    /// Sender of the next byte to take, if a side asked for it when it was sent.
+    sender: Option<Credentials>,
+    /// At which bytes another sender's begin.
+    changes: VecDeque<(u64, Option<Credentials>)>,
 }
 
 impl Track {
-    /// `count` bytes were put in, the first of them with `rights`.
-    pub(super) fn put(&mut self, count: usize, rights: &mut Rights) {
-        if count > 0 && !rights.is_empty() {
+    /// `count` bytes of `sender` were put in, the first of them with `rights`. [`Track::make_room`] was called before.
+    pub(super) fn put(&mut self, count: usize, rights: &mut Rights, sender: Option<Credentials>) {
+        if count == 0 {
+            return;
+        }
+        if !rights.is_empty() {
             self.waiting.push_back((self.put, core::mem::take(rights)));
+        }
+        if self.is_another(sender) {
+            self.changes.push_back((self.put, sender));
+            self.follow();
         }
         self.put += count as u64;
     }
 
-    /// How many bytes a receive may take.
-    pub(super) fn reach(&self) -> usize {
-        if self.waiting.is_empty() {
+    /// Makes room for the change if `sender` is not the last one; ENOMEM without memory for it.
+    #[inline]
+    pub(super) fn make_room(&mut self, sender: Option<Credentials>) -> Result<(), Errno> {
+        if self.is_another(sender) { self.changes.try_reserve(1).map_err(|_| Errno::ENOMEM) } else { Ok(()) }
+    }
+
+    /// Whether `sender` did not send the last byte that was put in.
+    fn is_another(&self, sender: Option<Credentials>) -> bool {
+        sender != self.changes.back().map_or(self.sender, |(_, last)| *last)
+    }
+
+    /// What the changes of the sender count as, so that the buffer bounds their number too.
+    pub(super) fn cost(&self) -> usize {
+        self.changes.len() * CHANGE
+    }
+
+    /// Sender of the next byte to take, if it is known.
+    pub(super) fn sender(&self) -> Option<Credentials> {
+        self.sender
+    }
+
+    /// Takes note of the sender of the byte that is next now.
+    fn follow(&mut self) {
+        while let Some(&(at, sender)) = self.changes.front()
+            && at <= self.taken
+        {
+            self.sender = sender;
+            self.changes.pop_front();
+        }
+    }
+
+    /// How many bytes a receive may take, which takes those of one sender only if `apart`.
+    pub(super) fn reach(&self, apart: bool) -> usize {
+        if self.waiting.is_empty() && self.changes.is_empty() {
             return usize::MAX;
         }
-        let next = self.waiting.iter().map(|(at, _)| *at).find(|at| *at > self.taken);
+        let change = self.changes.front().filter(|_| apart).map(|(at, _)| *at);
+        let files = self.waiting.iter().map(|(at, _)| *at).find(|at| *at > self.taken);
+        let next = change.into_iter().chain(files).min();
         next.map_or(usize::MAX, |at| (at - self.taken) as usize)
     }
 
@@ -170,6 +218,7 @@ impl Track {
     pub(super) fn take(&mut self, count: usize, reached: bool, peek: bool) -> Rights {
         if self.waiting.is_empty() {
             self.taken += if peek { 0 } else { count as u64 };
+            self.follow();
             return Rights::default();
         }
         let here = reached && self.waiting.front().is_some_and(|(at, _)| *at <= self.taken);
@@ -177,6 +226,7 @@ impl Track {
             return self.waiting.front().filter(|_| here).map_or_else(Rights::default, |(_, rights)| rights.peek());
         }
         self.taken += count as u64;
+        self.follow();
         let first = if here { self.waiting.pop_front() } else { None };
         first.map_or_else(Rights::default, |(_, rights)| rights)
     }

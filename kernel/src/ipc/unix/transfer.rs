@@ -26,7 +26,7 @@ use crate::sync::wait::{WaitError, WaitQueue};
 pub(super) struct Packet {
     pub(super) bytes: Vec<u8>,
     from: Option<Arc<[u8]>>,
-    sender: Credentials,
+    sender: Option<Credentials>,
     pub(super) rights: Rights,
     _postage: Option<Postage>,
 }
@@ -70,6 +70,15 @@ impl Flags {
     }
 }
 
+/// What is sent along with the bytes of a message.
+#[derive(Default)]
+pub struct Beside {
+    /// The files (`SCM_RIGHTS`).
+    pub rights: Rights,
+    /// Credentials that the sender named (`SCM_CREDENTIALS`).
+    pub sender: Option<Credentials>,
+}
+
 /// What came with the bytes.
 pub struct Received {
     /// Address of the sender, for packets.
@@ -100,12 +109,14 @@ impl Socket {
         if self.kind == Kind::SeqPacket && !self.is_connected() {
             return Err(Errno::ENOTCONN);
         }
+        let mut sender = None;
         loop {
-            let found = match self.try_receive(sink, flags)? {
+            let found = match self.try_receive(sink, flags, sender)? {
                 Some(found) => found,
                 None if flags.nonblocking => return Err(Errno::EAGAIN),
-                None => self.wait_to_receive(sink, flags)?,
+                None => self.wait_to_receive(sink, flags, sender)?,
             };
+            sender = found.sender;
             let more = flags.wait_all
                 && self.kind == Kind::Stream
                 && sink.left() > 0
@@ -119,9 +130,14 @@ impl Socket {
 
     /// Sleeps until there is something to receive. One packet serves one receiver, so those of packets wait
     /// exclusively; bytes of a stream wake all, as on Linux.
-    fn wait_to_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Received, Errno> {
+    fn wait_to_receive(
+        &self,
+        sink: &mut Sink<'_>,
+        flags: Flags,
+        sender: Option<Credentials>,
+    ) -> Result<Received, Errno> {
         let exclusive = self.kind != Kind::Stream;
-        let attempt = || self.try_receive(sink, flags).transpose();
+        let attempt = || self.try_receive(sink, flags, sender).transpose();
         let received = self.sleep(&self.readable, exclusive, 0, attempt).flatten();
         if exclusive && (flags.peek || received.is_err()) && !self.inbox.lock().packets.is_empty() {
             // The packet that it was woken for is still there.
@@ -136,11 +152,17 @@ impl Socket {
         (inbox.ended || inbox.shut) && inbox.bytes.is_empty()
     }
 
-    fn try_receive(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
+    /// Receives what is there; of a stream, after bytes of `sender`, only more of the same.
+    fn try_receive(
+        &self,
+        sink: &mut Sink<'_>,
+        flags: Flags,
+        sender: Option<Credentials>,
+    ) -> Result<Option<Received>, Errno> {
         if self.kind != Kind::Stream {
             return self.try_receive_packet(sink, flags);
         }
-        let found = self.try_receive_bytes(sink, flags);
+        let found = self.try_receive_bytes(sink, flags, sender);
         if matches!(found, Ok(Some(_)))
             && !flags.peek
             && let Some(peer) = self.peer()
@@ -150,9 +172,15 @@ impl Socket {
         found
     }
 
-    fn try_receive_bytes(&self, sink: &mut Sink<'_>, flags: Flags) -> Result<Option<Received>, Errno> {
+    fn try_receive_bytes(
+        &self,
+        sink: &mut Sink<'_>,
+        flags: Flags,
+        before_them: Option<Credentials>,
+    ) -> Result<Option<Received>, Errno> {
         let mut rights = Rights::default();
         let before = sink.done();
+        let passes = self.passes_credentials();
         loop {
             let (begun, wants_none) = (sink.done(), sink.left() == 0);
             let mut inbox = self.inbox.lock();
@@ -166,8 +194,11 @@ impl Socket {
                     None => Ok(None),
                 };
             }
-            let sender = inbox.last_sender;
-            let reach = inbox.track.reach();
+            let sender = passes.then(|| inbox.track.sender().unwrap_or(Credentials::UNKNOWN));
+            if before_them.is_some() && sender != before_them {
+                return Ok(Some(Received { sender: before_them, ..Received::bytes(0) }));
+            }
+            let reach = inbox.track.reach(passes);
             let result = inbox.bytes.drain(sink, reach, flags.peek);
             let moved = sink.done() - begun;
             let came = inbox.track.take(moved, moved > 0 || wants_none, flags.peek);
@@ -212,25 +243,25 @@ impl Socket {
             from: Some(Address(packet.from)),
             length: packet.bytes.len(),
             cut: fits < packet.bytes.len(),
-            sender: Some(packet.sender),
+            sender: Some(packet.sender.unwrap_or(Credentials::UNKNOWN)),
             rights: packet.rights,
         }))
     }
 
-    /// Sends what is in `source` to `target`, or to the peer, with `rights` at its first byte.
+    /// Sends what is in `source` to `target`, or to the peer, with what is `beside` it at its first byte.
     pub fn send(
         self: &Arc<Self>,
         source: &mut Source<'_>,
         target: Option<Arc<Socket>>,
         flags: Flags,
-        rights: Rights,
+        beside: Beside,
     ) -> Result<(), Errno> {
         let result = match self.kind {
             Kind::Stream if target.is_some() => {
                 return Err(if self.is_connected() { Errno::EISCONN } else { Errno::EOPNOTSUPP });
             }
-            Kind::Stream => self.send_bytes(source, flags, rights),
-            _ => self.send_packet(source, target, flags, rights),
+            Kind::Stream => self.send_bytes(source, flags, beside),
+            _ => self.send_packet(source, target, flags, beside),
         };
         if result == Err(Errno::EPIPE) && !flags.no_signal && self.kind != Kind::Datagram {
             pipe::raise_sigpipe();
@@ -253,13 +284,19 @@ impl Socket {
         }
     }
 
-    fn send_bytes(&self, source: &mut Source<'_>, flags: Flags, mut rights: Rights) -> Result<(), Errno> {
+    /// The credentials that go along to `receiver`: those that were named, else the caller's if a side asks for them.
+    fn credentials_for(&self, receiver: &Socket, named: Option<Credentials>) -> Option<Credentials> {
+        let asked = || self.passes_credentials() || receiver.passes_credentials();
+        named.or_else(|| asked().then(Credentials::of_sender))
+    }
+
+    fn send_bytes(&self, source: &mut Source<'_>, flags: Flags, mut beside: Beside) -> Result<(), Errno> {
         let peer = self.receiver(None)?;
-        match self.try_send_bytes(&peer, source, &mut rights)? {
+        match self.try_send_bytes(&peer, source, &mut beside)? {
             Some(()) => Ok(()),
             None if flags.nonblocking => Err(Errno::EAGAIN),
             None => {
-                self.sleep(&self.writable, false, 1, || self.try_send_bytes(&peer, source, &mut rights).transpose())?
+                self.sleep(&self.writable, false, 1, || self.try_send_bytes(&peer, source, &mut beside).transpose())?
             }
         }
     }
@@ -268,9 +305,10 @@ impl Socket {
         &self,
         peer: &Arc<Socket>,
         source: &mut Source<'_>,
-        rights: &mut Rights,
+        beside: &mut Beside,
     ) -> Result<Option<()>, Errno> {
         let limit = self.send_buffer.load(Relaxed);
+        let sender = self.credentials_for(peer, beside.sender);
         loop {
             if self.state.lock().shut_send {
                 return Err(Errno::EPIPE);
@@ -279,16 +317,14 @@ impl Socket {
             if inbox.shut {
                 return Err(Errno::EPIPE);
             }
-            let held = inbox.bytes.len();
+            let held = inbox.held();
             if held >= limit {
                 return Ok(None);
             }
+            inbox.track.make_room(sender)?;
             let before = source.done();
             let result = inbox.bytes.fill(limit.next_multiple_of(PAGE_SIZE), source, limit - held);
-            inbox.track.put(source.done() - before, rights);
-            if peer.passes_credentials() {
-                inbox.last_sender = Some(Credentials::of_caller());
-            }
+            inbox.track.put(source.done() - before, &mut beside.rights, sender);
             drop(inbox);
             peer.readable.wake_all();
             match result {
@@ -306,7 +342,7 @@ impl Socket {
         source: &mut Source<'_>,
         target: Option<Arc<Socket>>,
         flags: Flags,
-        rights: Rights,
+        beside: Beside,
     ) -> Result<(), Errno> {
         frames::spare().map_err(|_| Errno::ENOBUFS)?;
         let receiver = self.receiver(target)?;
@@ -321,8 +357,8 @@ impl Socket {
         let packet = Packet {
             bytes,
             from: self.state.lock().address.clone(),
-            sender: Credentials::of_caller(),
-            rights,
+            sender: self.credentials_for(&receiver, beside.sender),
+            rights: beside.rights,
             _postage: None,
         };
         let sent = self.deliver(&receiver, packet, flags);
@@ -339,9 +375,13 @@ impl Socket {
         let mut packet = Some(packet);
         let mut attempt = || {
             let full = self.is_full_for(receiver);
+            let heard = self.kind != Kind::Datagram || receiver.hears(self);
             let mut inbox = receiver.inbox.lock();
             if inbox.shut || inbox.ended {
                 return Ok(Err(if self.kind == Kind::Datagram { Errno::ECONNREFUSED } else { Errno::EPIPE }));
+            }
+            if !heard {
+                return Ok(Err(Errno::EPERM));
             }
             if let Some(full) = full {
                 return Err(full);
@@ -389,7 +429,7 @@ impl Socket {
             (Kind::Stream, None) => 0,
             (Kind::Stream, Some(peer)) => {
                 let inbox = peer.inbox.lock();
-                if inbox.shut { 0 } else { inbox.bytes.len() }
+                if inbox.shut { 0 } else { inbox.held() }
             }
             (_, Some(peer)) if self.is_refused_by(peer) => return false,
             _ => self.on_the_way.load(Relaxed),

@@ -204,7 +204,7 @@ fn decode(entry: u64, at: u64) -> Leaf {
             read: present,
             write: present && entry & WRITE != 0,
             exec: present && entry & NO_EXEC == 0,
-            tag: (entry >> TAG_SHIFT & 3) as u8,
+            tag: table::tag(entry),
         },
         accessed: entry & ACCESSED != 0,
         dirty: entry & DIRTY != 0,

@@ -18,6 +18,12 @@ pub(crate) const HUGE: u64 = 1 << 7;
 pub(crate) const GLOBAL: u64 = 1 << 8;
 /// The kernel's mark on a user page lives in two of the bits the processor ignores.
 pub(crate) const TAG_SHIFT: u32 = 9;
+
+/// The tag of a leaf.
+#[inline]
+pub(crate) fn tag(entry: u64) -> u8 {
+    (entry >> TAG_SHIFT & 3) as u8
+}
 pub(crate) const NO_EXEC: u64 = 1 << 63;
 /// The address bits of an entry.
 pub(crate) const ADDRESS: u64 = 0x000f_ffff_ffff_f000;

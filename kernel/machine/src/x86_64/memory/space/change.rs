@@ -174,8 +174,8 @@ impl UserSpace {
         let shift = to.start().wrapping_sub(from.start());
         let mut at = from.start();
         while at < from.end() {
-            if let Some(slot) = tables.find(at).filter(|s| s.huge) {
-                tables.split(&slot)?;
+            if tables.find(at).is_some_and(|slot| slot.huge) {
+                tables.split(at, from.end())?;
             }
             at = (at | (super::HUGE_SPAN - 1)).wrapping_add(1);
         }

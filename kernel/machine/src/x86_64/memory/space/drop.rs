@@ -1,6 +1,6 @@
 //! Drops an address space: frees tables and drops frame references. No processor has it loaded, so no TLB is flushed.
 
-use super::{HUGE, TAG_SHIFT, UserSpace, span, table};
+use super::{HUGE, UserSpace, span, table};
 use crate::addr::FrameNumber;
 use crate::frame::Frame;
 use crate::inject;
@@ -27,7 +27,7 @@ fn release(table: FrameNumber, level: u32) {
         if keep {
             return;
         }
-        if twice && entry >> TAG_SHIFT & 3 == 1 {
+        if twice && table::tag(entry) == 1 {
             // SAFETY: none, on purpose: the planted bug, a reference dropped that another owner holds.
             drop(unsafe { Frame::from_number(table::frame(entry)) });
         }

@@ -28,7 +28,7 @@ impl UserSpace {
                 }
                 End::Huge(..) => {
                     // Each side writes to pages of its own later: shared as 4 KiB ones, each with its count.
-                    parent.find_small(at)?;
+                    parent.split(at, range.end())?;
                     continue;
                 }
                 End::Nothing { next } => {
@@ -70,7 +70,7 @@ fn share_table(
         // its own.
         core::mem::forget(unsafe { Frame::retain(table::frame(entry)) });
         to[index].store(entry & !(lost | ACCESSED | DIRTY), Relaxed);
-        shared.by_tag[(entry >> table::TAG_SHIFT & 3) as usize] += 1;
+        shared.by_tag[usize::from(table::tag(entry))] += 1;
         count += 1;
     });
     shared.pages += count;

@@ -5,7 +5,7 @@
 //! freed one by one, and a leaf never keeps memory that nothing maps.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{End, HUGE_SPAN, INNER, LEAF_SPAN, NO_EXEC, Slot, Tables, UserSpace, encode, span, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
@@ -118,6 +118,16 @@ impl UserSpace {
     }
 }
 
+/// 2 MiB leaves split with one flush.
+const BATCH: usize = 32;
+
+/// A 2 MiB leaf taken out of the tables to be split, and the table that replaces it.
+struct Taken<'a> {
+    table: Frame,
+    entry: &'a AtomicU64,
+    whole: u64,
+}
+
 /// Whether a 2 MiB leaf at `page` may show `frame`.
 fn is_block(page: UserPage, frame: &Frame) -> bool {
     let aligned = page.addr().is_multiple_of(HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
@@ -130,42 +140,69 @@ impl<'a> Tables<'a> {
         if self.space.huge.load(Relaxed) == 0 || at.is_multiple_of(HUGE_SPAN) {
             return Ok(());
         }
-        match self.find(at) {
-            Some(slot) if slot.huge => self.split(&slot),
-            _ => Ok(()),
-        }
+        self.find_small(at).map(drop)
     }
 
     /// The occupied 4 KiB leaf at `at`; a 2 MiB one there is split.
     pub(super) fn find_small(&self, at: u64) -> Result<Option<Slot<'a>>, OutOfFrames> {
         match self.find(at) {
             Some(slot) if slot.huge => {
-                self.split(&slot)?;
+                self.split(at, at)?;
                 Ok(self.find(at))
             }
             found => Ok(found),
         }
     }
 
-    /// Turn a 2 MiB leaf into 512 small ones, each with a reference to its frame. Rights and marks stay, so nothing is
-    /// flushed. The table may come from what is kept back from programs: a split is how memory is given back.
-    pub(super) fn split(&self, slot: &Slot<'_>) -> Result<(), OutOfFrames> {
-        let whole = slot.get();
-        let made = Frame::alloc_zeroed_for_kernel()?.into_number();
+    /// Split the 2 MiB leaves that follow each other from `at` on and begin before `end`, the one around `at` in any
+    /// case: at most [`BATCH`], so callers come again for the rest. Each is out of reach of every processor before its
+    /// table is stored: one that caches both sizes of a translation may raise a machine check (CVE-2018-12207, AMD
+    /// erratum 383). A processor that misses the leaf meanwhile takes a fault, waits for the lock of these tables, and
+    /// finds the page.
+    ///
+    /// The tables may come from what is kept back from programs: a split is how memory is given back. Without one for
+    /// each, those before it are split.
+    #[cold]
+    pub(super) fn split(&self, at: u64, end: u64) -> Result<(), OutOfFrames> {
+        let first = at & !(HUGE_SPAN - 1);
+        let mut taken: [Option<Taken<'_>>; BATCH] = [const { None }; BATCH];
+        let mut outcome = Ok(());
+        let mut last = first;
+        for room in &mut taken {
+            let Some(slot) = self.find(last).filter(|slot| slot.huge && (last == first || last < end)) else { break };
+            match Frame::alloc_zeroed_for_kernel() {
+                Ok(table) => *room = Some(Taken { table, entry: slot.entry, whole: slot.entry.swap(0, SeqCst) }),
+                Err(error) => {
+                    outcome = Err(error);
+                    break;
+                }
+            }
+            last += HUGE_SPAN;
+        }
+        if let Some(range) = PageRange::new(first, last).filter(|range| range.pages() > 0) {
+            self.space.forget(range);
+        }
+        taken.into_iter().flatten().for_each(|leaf| self.restore(leaf));
+        outcome
+    }
+
+    /// Map 512 small leaves in place of a 2 MiB one that no processor caches any more: same rights and marks, each with
+    /// a reference to its frame.
+    fn restore(&self, leaf: Taken<'_>) {
+        let made = leaf.table.into_number();
         span::clear(made);
-        self.break_up(table::frame(whole));
+        self.break_up(table::frame(leaf.whole));
         let lost = if inject::is(inject::Fault::SplitExecutable) { NO_EXEC } else { 0 };
         // SAFETY: fresh and ours.
         let entries = unsafe { table::table(made.addr()) };
         for (index, entry) in entries.iter().enumerate() {
-            entry.store((whole & !HUGE & !lost) + index as u64 * LEAF_SPAN, Relaxed);
+            entry.store((leaf.whole & !HUGE & !lost) + index as u64 * LEAF_SPAN, Relaxed);
         }
         span::used_run(made, 0, HUGE_PAGES - 1, HUGE_PAGES);
         self.space.tables.fetch_add(1, Relaxed);
         self.space.unmade();
         SPLITS.fetch_add(1, Relaxed);
-        slot.entry.store(made.addr().0 | INNER, SeqCst);
-        Ok(())
+        leaf.entry.store(made.addr().0 | INNER, SeqCst);
     }
 
     /// Give each frame of a 2 MiB leaf's block a reference of its own.

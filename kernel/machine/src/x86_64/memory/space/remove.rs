@@ -61,6 +61,16 @@ impl UserSpace {
     /// first; if there is no frame for that, it is removed whole only where inside, never beyond `range`, and the rest
     /// is reported by `Err` with what was done so far.
     pub fn unmap(&self, range: PageRange) -> Result<Removed, (Removed, OutOfFrames)> {
+        self.unmap_where(range, |_| true)
+    }
+
+    /// [`UserSpace::unmap`] of the pages with this tag only.
+    pub fn unmap_tagged(&self, range: PageRange, tag: u8) -> Result<Removed, (Removed, OutOfFrames)> {
+        self.unmap_where(range, |entry| table::tag(entry) == tag)
+    }
+
+    #[inline]
+    fn unmap_where(&self, range: PageRange, wanted: impl Fn(u64) -> bool) -> Result<Removed, (Removed, OutOfFrames)> {
         let mut removed = Removed::default();
         let tables = self.tables();
         for edge in [range.start(), range.end()] {
@@ -69,6 +79,9 @@ impl UserSpace {
         let mut room = ROOM;
         let mut batch = Batch::new(self, range, &mut room);
         tables.for_each_slot(range, &mut |at, slot| {
+            if !wanted(slot.get()) {
+                return;
+            }
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
             if slot.huge {
                 self.unmade();
