@@ -14,6 +14,7 @@
 //!   typed records that borrow from it), sorts records by kind ([`model::Case`]), and shows a record as JSON,
 //!   as a line, as an strace-like call.
 //! * [`symbols`] names addresses by ELF and DWARF, finds the image of a build-id.
+//! * [`memory`] reads physical memory and follows page tables.
 //! * [`unwind`] walks stacks, and says of each frame how far to trust it.
 //! * [`decode`] decodes instructions, error codes, flags and pointers.
 //! * [`analysis`] concludes: triage, audit of page tables, verification of pages.
@@ -81,6 +82,7 @@ pub mod follow;
 pub mod import;
 mod intervals;
 mod magic;
+pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod output;
