@@ -78,6 +78,12 @@ pub(crate) enum Command {
     Follow(Follow),
     /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor, or of the core of a machine.
     Capture(Capture),
+    /// Translate a virtual address, with the page-table entry of each level.
+    Translate(crate::addresses::Translate),
+    /// Find bytes, text or a pointer in all captured memory.
+    Search(crate::addresses::Search),
+    /// Say what an address is: symbol, mapping, stack, register, page table, frame.
+    Whatis(crate::addresses::Whatis),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
@@ -557,6 +563,12 @@ pub(crate) enum SchemaOf {
     Capture,
     /// kwab oracle --json
     Oracle,
+    /// kwab translate --json
+    Translate,
+    /// kwab search --json
+    Search,
+    /// kwab whatis --json
+    Whatis,
 }
 
 /// Arguments of `kwab completions`.

@@ -1,5 +1,6 @@
 //! Puts reports into words and columns that fit the terminal.
 
+pub(crate) mod address;
 pub(crate) mod analysis;
 pub(crate) mod ci;
 pub(crate) mod diff;
