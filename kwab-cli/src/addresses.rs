@@ -105,3 +105,36 @@ pub(crate) struct Whatis {
     #[arg(long)]
     pub json: bool,
 }
+
+/// Arguments of `kwab print`.
+#[derive(Debug, Args)]
+pub(crate) struct Print {
+    /// The dump; - is stdin.
+    pub dump: PathBuf,
+    /// A variable of the frame or a static, and the way to a part: `*task.files[3].name`; without it all variables of
+    /// the frame.
+    #[arg(value_name = "EXPRESSION")]
+    pub expression: Option<String>,
+    #[command(flatten)]
+    pub which: Which,
+    /// The frame, 0 innermost.
+    #[arg(long, default_value_t = 0, value_name = "N")]
+    pub frame: usize,
+    /// The stack of this thread; without it that of the death.
+    #[arg(long, value_name = "TID")]
+    pub task: Option<u32>,
+    #[command(flatten)]
+    pub space: SpaceOptions,
+    /// Levels of fields within fields.
+    #[arg(long, default_value_t = 3, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=16))]
+    pub depth: u8,
+    /// Elements of an array or slice.
+    #[arg(short = 'n', long, default_value_t = 16, value_name = "N")]
+    #[arg(value_parser = clap::value_parser!(u16).range(1..=1024))]
+    pub rows: u16,
+    #[command(flatten)]
+    pub symbols: SymbolOptions,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
+}

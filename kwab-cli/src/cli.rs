@@ -84,6 +84,8 @@ pub(crate) enum Command {
     Search(crate::addresses::Search),
     /// Say what an address is: symbol, mapping, stack, register, page table, frame.
     Whatis(crate::addresses::Whatis),
+    /// Print statics, and arguments and locals of a frame, by their types.
+    Print(crate::addresses::Print),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
@@ -569,6 +571,8 @@ pub(crate) enum SchemaOf {
     Search,
     /// kwab whatis --json
     Whatis,
+    /// kwab print --json
+    Print,
 }
 
 /// Arguments of `kwab completions`.

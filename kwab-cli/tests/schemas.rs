@@ -33,6 +33,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "translate",
         "search",
         "whatis",
+        "print",
         "ci",
         "follow",
     ] {

@@ -25,6 +25,7 @@
 //! * [`oracle`] compares two runs of a program call by call: on this kernel and on Linux, or on two builds.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
 //! * [`plain`] makes untrusted text safe to print, for every front end.
+//! * [`typed`] prints statics and locals by their types.
 //! * [`units`] writes numbers with their units, singular or plural.
 //! * [`text`] reads JSON and console text; it does not know dumps.
 //! * [`mod@format`] the bytes of a dump (the crate `kwab-format`).
@@ -90,6 +91,7 @@ pub mod plain;
 pub mod report;
 pub mod symbols;
 pub mod text;
+pub mod typed;
 pub mod units;
 pub mod unwind;
 

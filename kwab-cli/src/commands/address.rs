@@ -19,7 +19,7 @@ use crate::output;
 use crate::render;
 
 impl SpaceOptions {
-    fn find(self, case: &Case<'_>, dump: &std::path::Path) -> Result<Space> {
+    pub(super) fn find(self, case: &Case<'_>, dump: &std::path::Path) -> Result<Space> {
         let wanted = Wanted { pid: self.pid, cpu: self.cpu, cr3: self.cr3 };
         wanted.find(case).map_err(|error| about(dump, error))
     }

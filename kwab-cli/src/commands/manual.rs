@@ -20,6 +20,7 @@ use kwab::report::ci::CiReport;
 use kwab::report::diff::{Difference, FolderDifference};
 use kwab::report::inspect::Report;
 use kwab::report::salvage::SalvageReport;
+use kwab::typed::PrintReport;
 
 use crate::cli::{Arguments, Completions, Man, Schema, SchemaOf};
 use crate::failure::{about, system};
@@ -46,6 +47,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Translate => schemars::schema_for!(Translation),
         SchemaOf::Search => schemars::schema_for!(SearchReport),
         SchemaOf::Whatis => schemars::schema_for!(WhatIs),
+        SchemaOf::Print => schemars::schema_for!(PrintReport),
     };
     output::json(&schema)?;
     Ok(ExitCode::SUCCESS)

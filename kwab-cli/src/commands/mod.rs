@@ -18,6 +18,7 @@ mod log;
 mod manual;
 mod open;
 mod oracle;
+mod print;
 mod salvage;
 mod tui;
 
@@ -51,6 +52,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Translate(arguments) => address::run_translate(&arguments),
         Command::Search(arguments) => address::run_search(&arguments),
         Command::Whatis(arguments) => address::run_whatis(&arguments),
+        Command::Print(arguments) => print::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),

@@ -7,6 +7,7 @@ pub(crate) mod diff;
 pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod print;
 pub(crate) mod tables;
 
 use kwab::plain;

@@ -78,6 +78,11 @@ impl Image {
         }
     }
 
+    /// Where its bytes are.
+    pub(super) const fn source(&self) -> &ImageBytes {
+        &self.bytes
+    }
+
     /// What of the file is loaded: link address, offset in the file, bytes.
     pub fn loaded(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.contents.iter().filter(|content| content.length > 0).map(|c| (c.start, c.offset, c.length))
