@@ -76,8 +76,16 @@ pub(crate) enum Command {
     Oracle(Oracle),
     /// Follow a console that is being written: one dump per crash, announced as it happens.
     Follow(Follow),
-    /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor.
+    /// Capture a dump of a QEMU guest, by its kernel or through QEMU's monitor, or of the core of a machine.
     Capture(Capture),
+    /// Translate a virtual address, with the page-table entry of each level.
+    Translate(crate::addresses::Translate),
+    /// Find bytes, text or a pointer in all captured memory.
+    Search(crate::addresses::Search),
+    /// Say what an address is: symbol, mapping, stack, register, page table, frame.
+    Whatis(crate::addresses::Whatis),
+    /// Print statics, and arguments and locals of a frame, by their types.
+    Print(crate::addresses::Print),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
     /// Check that dumps are undamaged.
@@ -419,8 +427,16 @@ pub(crate) struct Salvage {
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
     /// Socket of QEMU's machine protocol: `-qmp unix:SOCKET,server=on,wait=off`.
-    #[arg(long, value_name = "SOCKET")]
-    pub qmp: PathBuf,
+    #[arg(long, value_name = "SOCKET", required_unless_present = "mem")]
+    pub qmp: Option<PathBuf>,
+    /// An ELF core of a machine instead of a running guest: what QEMU's dump-guest-memory or a crash kernel wrote
+    /// (/proc/vmcore, makedumpfile -E); - is stdin.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["qmp", "memory", "no_nmi", "wait"])]
+    pub mem: Option<PathBuf>,
+    /// How much memory is taken of a guest: around the pointers of each processor, or all RAM. QEMU writes all RAM
+    /// into a file beside the output first, which is removed.
+    #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
+    pub memory: Memory,
     /// Output file of the dump if the guest's kernel writes none; - is stdout.
     #[arg(short, long, value_name = "FILE", default_value = "capture.kwab")]
     pub output: PathBuf,
@@ -436,6 +452,16 @@ pub(crate) struct Capture {
     /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
+}
+
+/// How much memory `kwab capture` takes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
+pub(crate) enum Memory {
+    /// Code and stack of each processor.
+    #[default]
+    Stacks,
+    /// All RAM of the machine.
+    All,
 }
 
 /// Arguments of `kwab list`.
@@ -539,6 +565,14 @@ pub(crate) enum SchemaOf {
     Capture,
     /// kwab oracle --json
     Oracle,
+    /// kwab translate --json
+    Translate,
+    /// kwab search --json
+    Search,
+    /// kwab whatis --json
+    Whatis,
+    /// kwab print --json
+    Print,
 }
 
 /// Arguments of `kwab completions`.

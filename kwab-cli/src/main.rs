@@ -5,6 +5,7 @@
 //! [`failure`] decides the exit status: 0 clean, 1 an analysis has findings, 2 usage or I/O, 3 damaged
 //! or partial, also a loss that `--strict` forbids.
 
+mod addresses;
 mod analyses;
 mod cli;
 mod commands;

@@ -118,7 +118,7 @@ fn what_is_not_a_log_is_refused_by_its_name() {
     let noise: Vec<u8> = (0..9000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x80).collect();
     for (name, bytes, telling) in [
         ("empty", vec![], "is empty: 0 bytes; nothing was written to it"),
-        ("core", elf(4), "is an ELF core file, not a log; gdb, drgn and crash read it"),
+        ("core", elf(4), "is an ELF core file, not a log; kwab capture --mem FILE takes that of a machine; gdb,"),
         ("vmlinux", elf(2), "is an ELF image, not a log; --symbols takes it"),
         ("noise", noise, "% of its beginning is text), not a log; strings FILE | kwab import - reads the text in it"),
         ("zeros", vec![0; 5000], "is binary data"),

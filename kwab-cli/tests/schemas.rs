@@ -30,6 +30,10 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "bisect",
         "capture",
         "oracle",
+        "translate",
+        "search",
+        "whatis",
+        "print",
         "ci",
         "follow",
     ] {

@@ -14,6 +14,7 @@
 //!   typed records that borrow from it), sorts records by kind ([`model::Case`]), and shows a record as JSON,
 //!   as a line, as an strace-like call.
 //! * [`symbols`] names addresses by ELF and DWARF, finds the image of a build-id.
+//! * [`memory`] reads physical memory and follows page tables.
 //! * [`unwind`] walks stacks, and says of each frame how far to trust it.
 //! * [`decode`] decodes instructions, error codes, flags and pointers.
 //! * [`analysis`] concludes: triage, audit of page tables, verification of pages.
@@ -24,6 +25,7 @@
 //! * [`oracle`] compares two runs of a program call by call: on this kernel and on Linux, or on two builds.
 //! * [`output`] writes files that are whole or absent, and refuses targets that must not be replaced.
 //! * [`plain`] makes untrusted text safe to print, for every front end.
+//! * [`typed`] prints statics and locals by their types.
 //! * [`units`] writes numbers with their units, singular or plural.
 //! * [`text`] reads JSON and console text; it does not know dumps.
 //! * [`mod@format`] the bytes of a dump (the crate `kwab-format`).
@@ -81,6 +83,7 @@ pub mod follow;
 pub mod import;
 mod intervals;
 mod magic;
+pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod output;
@@ -88,6 +91,7 @@ pub mod plain;
 pub mod report;
 pub mod symbols;
 pub mod text;
+pub mod typed;
 pub mod units;
 pub mod unwind;
 

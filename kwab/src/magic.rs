@@ -141,7 +141,10 @@ fn elf(head: &[u8]) -> Kind {
     let big = head.get(5) == Some(&2);
     let kind = head.get(16..18).map(|bytes| u16::from_le_bytes([bytes[usize::from(big)], bytes[usize::from(!big)]]));
     match kind {
-        Some(4) => Kind::Other("an ELF core file", "gdb, drgn and crash read it"),
+        Some(4) => Kind::Other(
+            "an ELF core file",
+            "kwab capture --mem FILE takes that of a machine; gdb, drgn and crash read it",
+        ),
         _ => Kind::Other("an ELF image", "--symbols takes it"),
     }
 }

@@ -1,21 +1,25 @@
-//! `kwab capture --qmp SOCKET [-o FILE] [--no-nmi] [--wait SECONDS] [--force] [--json]`
+//! `kwab capture --qmp SOCKET|--mem FILE [-o FILE] [--memory WHICH] [--no-nmi] [--wait SECONDS] [--force] [--json]`
 //!
 //! Takes a dump from a guest of QEMU that hangs. The kernel is asked first, by an NMI: ours dumps then, to wherever its
 //! command line says. A guest that does not act on it is paused, the registers and stacks of its processors are read
-//! through the monitor into FILE, and it runs on. Status 0 when there is a dump, 3 when some memory could not be read,
-//! 2 when there is none.
+//! through the monitor into FILE, with all RAM where `--memory all` asks for it, and it runs on. `--mem` makes the same
+//! of the ELF core of a machine, wherever that comes from: it is one machine and becomes one dump, as with a guest,
+//! while `kwab import` makes many of a log. Status 0 when there is a dump, 3 when some memory could not be read, 2 when
+//! there is none.
 
+use std::fs::File;
+use std::io::{Seek as _, SeekFrom};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use kwab::capture::qmp::Session;
-use kwab::capture::{CaptureError, CaptureReport, Nmi, Options, SCHEMA, Snapshot, capture};
+use kwab::capture::{CaptureError, CaptureReport, Level, Nmi, Options, SCHEMA, Snapshot, Totals, capture, of_core};
 
-use crate::cli::Capture;
-use crate::failure::{DAMAGED, about, shown, system};
+use crate::cli::{Capture, Memory};
+use crate::failure::{DAMAGED, about, is_stdio, shown, system};
 use crate::output::{self, Output};
 use crate::render;
 
@@ -24,23 +28,29 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Capture) -> Result<ExitCode> {
-    let output = Output::of(Some(&arguments.output), arguments.force, [arguments.qmp.as_path()])?.of_binary()?;
+    let source = arguments.mem.as_ref().or(arguments.qmp.as_ref()).context("give --qmp or --mem")?;
+    let output = Output::of(Some(&arguments.output), arguments.force, [source.as_path()])?.of_binary()?;
     if output.is_stdout() && arguments.json {
         anyhow::bail!("--json and the dump would both go to stdout; name a file with -o");
     }
-    let failed = |error: CaptureError| match error {
-        CaptureError::Io(error) => about(&arguments.qmp, system(&error)),
-        error => about(&arguments.qmp, error),
+    let captured = match &arguments.mem {
+        Some(file) => opened(file).and_then(of_core).map(Some),
+        None => of_guest(source, arguments, &output),
     };
-    let mut session = connect(&arguments.qmp).map_err(failed)?;
-    let options = Options { nmi: !arguments.no_nmi, wait: Duration::from_secs(arguments.wait) };
-    let snapshot = capture(&mut session, options).map_err(failed)?;
-    let report = report(arguments, &output, snapshot.as_ref());
+    let snapshot = captured.map_err(|error| match error {
+        CaptureError::Io(error) => about(source, system(&error)),
+        error => about(source, error),
+    })?;
+    let mut totals = Totals::default();
     if let Some(snapshot) = &snapshot {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let id = now as u64 ^ u64::from(std::process::id()).rotate_left(40);
-        output.write(|out| snapshot.write(id, i64::try_from(now).unwrap_or(i64::MAX), out))?;
+        output.write(|out| {
+            totals = snapshot.write(id, i64::try_from(now).unwrap_or(i64::MAX), out)?;
+            Ok(())
+        })?;
     }
+    let report = report(source, &output, snapshot.as_ref(), totals);
     if arguments.json {
         output::json(&report)?;
     } else if output.is_stdout() {
@@ -51,6 +61,27 @@ pub(crate) fn run(arguments: &Capture) -> Result<ExitCode> {
     Ok(ExitCode::from(if report.missing.is_empty() { 0 } else { DAMAGED }))
 }
 
+fn of_guest(socket: &Path, arguments: &Capture, output: &Output) -> Result<Option<Snapshot>, CaptureError> {
+    let level = match arguments.memory {
+        Memory::Stacks => Level::Stacks,
+        Memory::All if output.is_stdout() => Level::All(std::env::temp_dir()),
+        Memory::All => Level::All(output.folder()),
+    };
+    let options = Options { nmi: !arguments.no_nmi, wait: Duration::from_secs(arguments.wait), level };
+    capture(&mut connect(socket)?, &options)
+}
+
+/// The file, or one without a name that holds what came from stdin: a core is not read in order.
+fn opened(path: &Path) -> Result<File, CaptureError> {
+    if !is_stdio(path) {
+        return Ok(File::open(path)?);
+    }
+    let mut file = tempfile::tempfile()?;
+    std::io::copy(&mut std::io::stdin().lock(), &mut file)?;
+    file.seek(SeekFrom::Start(0))?;
+    Ok(file)
+}
+
 fn connect(socket: &Path) -> Result<Session, CaptureError> {
     let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(TICK))?;
@@ -58,15 +89,17 @@ fn connect(socket: &Path) -> Result<Session, CaptureError> {
     Session::open(Box::new(input), Box::new(stream))
 }
 
-fn report(arguments: &Capture, output: &Output, snapshot: Option<&Snapshot>) -> CaptureReport {
+fn report(source: &Path, output: &Output, snapshot: Option<&Snapshot>, totals: Totals) -> CaptureReport {
     let name = || if output.is_stdout() { "stdout".to_owned() } else { shown(output.path()) };
     CaptureReport {
         schema: SCHEMA,
-        target: shown(&arguments.qmp),
+        target: shown(source),
         nmi: snapshot.map_or(Nmi::Taken, |snapshot| snapshot.nmi),
         output: snapshot.map(|_| name()),
         processors: snapshot.map_or(0, |snapshot| snapshot.processors.len()),
         bytes: snapshot.map_or(0, |snapshot| snapshot.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()),
+        ram_bytes: totals.bytes,
+        ram_zeros: totals.zeros,
         missing: snapshot.map(|snapshot| snapshot.missing.clone()).unwrap_or_default(),
     }
 }

@@ -11,12 +11,16 @@ use kwab::capture::CaptureReport;
 use kwab::follow::FollowLine;
 use kwab::import::ImportReport;
 use kwab::oracle::report::OracleReport;
+use kwab::report::address::search::SearchReport;
+use kwab::report::address::translate::Translation;
+use kwab::report::address::whatis::WhatIs;
 use kwab::report::catalogue::Catalogue;
 use kwab::report::check::CheckReports;
 use kwab::report::ci::CiReport;
 use kwab::report::diff::{Difference, FolderDifference};
 use kwab::report::inspect::Report;
 use kwab::report::salvage::SalvageReport;
+use kwab::typed::PrintReport;
 
 use crate::cli::{Arguments, Completions, Man, Schema, SchemaOf};
 use crate::failure::{about, system};
@@ -40,6 +44,10 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Bisect => schemars::schema_for!(BisectReport),
         SchemaOf::Oracle => schemars::schema_for!(OracleReport),
         SchemaOf::Capture => schemars::schema_for!(CaptureReport),
+        SchemaOf::Translate => schemars::schema_for!(Translation),
+        SchemaOf::Search => schemars::schema_for!(SearchReport),
+        SchemaOf::Whatis => schemars::schema_for!(WhatIs),
+        SchemaOf::Print => schemars::schema_for!(PrintReport),
     };
     output::json(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -1,5 +1,6 @@
 //! One module per command; its first lines are its manual.
 
+mod address;
 pub(crate) mod analyse;
 mod bisect;
 mod capture;
@@ -17,6 +18,7 @@ mod log;
 mod manual;
 mod open;
 mod oracle;
+mod print;
 mod salvage;
 mod tui;
 
@@ -47,6 +49,10 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Oracle(arguments) => oracle::run(&arguments),
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
+        Command::Translate(arguments) => address::run_translate(&arguments),
+        Command::Search(arguments) => address::run_search(&arguments),
+        Command::Whatis(arguments) => address::run_whatis(&arguments),
+        Command::Print(arguments) => print::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),

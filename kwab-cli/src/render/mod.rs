@@ -1,11 +1,13 @@
 //! Puts reports into words and columns that fit the terminal.
 
+pub(crate) mod address;
 pub(crate) mod analysis;
 pub(crate) mod ci;
 pub(crate) mod diff;
 pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod print;
 pub(crate) mod tables;
 
 use kwab::plain;

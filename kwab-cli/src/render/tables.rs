@@ -7,6 +7,7 @@ use kwab::plain;
 use kwab::report::catalogue::{Catalogue, CatalogueEntry, Group, last_of};
 use kwab::report::check::CheckReport;
 use kwab::report::salvage::SalvageReport;
+use kwab::units::memory;
 
 use super::{Tone, bytes, count, cut, paint, wrap};
 use crate::output::Style;
@@ -58,7 +59,12 @@ pub(crate) fn capture(report: &CaptureReport) -> String {
     };
     let name = report.output.as_deref().unwrap_or_default();
     let processors = count(report.processors as u64, "processor", "processors");
-    let mut out = format!("{}: {processors}, {} bytes of memory; {asked}\n", plain::line(name), report.bytes);
+    let ram = match report.ram_bytes {
+        0 => String::new(),
+        all => format!(", {} of RAM ({} of it zeros)", memory(all), memory(report.ram_zeros)),
+    };
+    let (name, bytes) = (plain::line(name), report.bytes);
+    let mut out = format!("{name}: {processors}, {bytes} bytes around their pointers{ram}; {asked}\n");
     for missing in report.missing.iter().take(64) {
         let _ = writeln!(out, "  missing: {}", wrap(missing, 72, "           "));
     }

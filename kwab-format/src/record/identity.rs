@@ -201,6 +201,8 @@ fields! {
         9 version: &'a [u8],
         /// Loadable segments, in the order of the program headers.
         10 segments: List<'a, Segment<'a>>,
+        /// Run-time address of the note that holds the build-id; says the load bias of an image that is at hand.
+        11 build_id_at: u64,
     }
 }
 

@@ -13,6 +13,10 @@ fields! {
         4 length: u64,
         /// Records in it.
         5 records: u32,
+        /// Lowest physical address of the memory in it.
+        6 paddr: u64,
+        /// Bytes from there to behind the highest, holes included.
+        7 span: u64,
     }
 }
 

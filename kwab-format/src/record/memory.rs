@@ -43,6 +43,8 @@ fields! {
         8 marked: u64,
         /// What it is, in the writer's words.
         9 label: &'a [u8],
+        /// Bytes of value 0 that follow `bytes` in memory and are not stored. Absent is none.
+        10 zeros: u64,
     }
 }
 

@@ -29,7 +29,10 @@ pub struct Images {
 struct Named<'c> {
     name: Option<String>,
     build_id: Option<&'c [u8]>,
-    bias: u64,
+    /// Run-time minus link address, when the dump says so.
+    bias: Option<u64>,
+    /// Run-time address of the note with the build-id, which says it otherwise.
+    note: Option<u64>,
     pid: Option<u32>,
 }
 
@@ -57,7 +60,9 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
                 }
             },
         };
-        images.symbols.add(LoadedImage::new(image, named.bias, named.pid));
+        let by_note = || Some(named.note?.wrapping_sub(image.build_id_note()?));
+        let bias = named.bias.or_else(by_note).unwrap_or(0);
+        images.symbols.add(LoadedImage::new(image, bias, named.pid));
     }
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
         load_printed(case, finder, cache, &mut images);
@@ -130,15 +135,16 @@ fn named<'c>(case: &'c Case<'_>) -> Vec<Named<'c>> {
         .map(|image| Named {
             name: image.path.map(|path| text(Some(path))),
             build_id: image.build_id,
-            bias: image.load_bias.unwrap_or(0),
+            bias: image.load_bias,
+            note: image.build_id_at,
             pid: image.pid,
         })
         .collect();
     let kernel_named = case.images.iter().any(|image| image.kind == Some(ImageKind::KERNEL));
     let identity = case.identities.first().filter(|identity| !kernel_named && identity.kernel_build_id.is_some());
     if let Some(identity) = identity {
-        let bias = identity.kernel_offset.unwrap_or(0);
-        all.push(Named { name: None, build_id: identity.kernel_build_id, bias, pid: None });
+        let (bias, build_id) = (identity.kernel_offset, identity.kernel_build_id);
+        all.push(Named { name: None, build_id, bias, note: None, pid: None });
     }
     all
 }

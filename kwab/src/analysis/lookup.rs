@@ -1,6 +1,6 @@
 //! Maps from addresses to the records of a case, each built when it is asked for the first time.
 
-use kwab_format::record::{ImageKind, Memory, Vma};
+use kwab_format::record::{ImageKind, Vma};
 
 use crate::intervals::{ByProcess, IntervalMap, Range};
 use crate::model::{Case, Located};
@@ -18,21 +18,6 @@ fn range(start: u64, end: u64, number: usize) -> Option<Range> {
 }
 
 impl<'a> Case<'a> {
-    /// The first captured bytes that hold an address and are visible to a process: its own, those without a process,
-    /// and those of the kernel. `None` as the process sees everything.
-    pub(super) fn memory_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Memory<'a>>> {
-        let map = self.lookup.memory.get_or_init(|| {
-            ByProcess::of(self.memory.iter().enumerate().filter_map(|(number, memory)| {
-                let (start, length) = (memory.vaddr?, memory.bytes?.len() as u64);
-                let last = start.saturating_add(length.checked_sub(1)?);
-                Some((memory.pid, (start, last, u32::try_from(number).ok()?)))
-            }))
-        });
-        let everything = pid.is_none() || addr >> 63 == 1;
-        let number = if everything { map.anywhere(addr) } else { map.seen_by(pid, addr) };
-        self.memory.get(number? as usize)
-    }
-
     /// The first mapping that holds an address, among those of a process and those without one; `None` as the process
     /// means any.
     pub(super) fn vma_holding(&self, pid: Option<u32>, addr: u64) -> Option<&Located<Vma<'a>>> {

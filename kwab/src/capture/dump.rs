@@ -3,13 +3,15 @@
 use std::io::{self, Write};
 
 use kwab_format::record::{
-    Arch, Cause, CauseKind, Cpu, CpuState, Identity, Memory, MemoryKind, Note, NoteKind, Reason, Reg, RegId,
-    RegisterRole, Registers, Source, Stamp,
+    Arch, Cause, CauseKind, Cpu, CpuState, Identity, Image, ImageKind, Memory, MemoryKind, Note, NoteKind, Reason, Reg,
+    RegId, RegisterRole, Registers, Source, Stamp,
 };
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::registers::Processor;
+use super::vmcore::Vmcore;
 use super::{Nmi, Snapshot};
+use crate::model::bulk::{self, BulkMemory, Totals};
 use crate::model::emit::DumpWriter;
 
 /// Memory of a processor's code or stack.
@@ -27,24 +29,11 @@ pub struct MemoryPiece {
     pub bytes: Vec<u8>,
 }
 
-pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<()> {
+pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Totals> {
     let mut boot = [0; 16];
     boot[..8].copy_from_slice(&id.to_le_bytes());
     let mut writer = DumpWriter::new(out, FileHeader::new(DumpId(id), BootId(boot)));
-    writer.put(
-        SectionKind::IDENTITY,
-        &Identity {
-            arch: Some(Arch::X86_64),
-            wall_ns: Some(wall_ns),
-            reason: Some(Reason::HANG),
-            reason_text: Some(b"captured through QEMU's monitor"),
-            producer: Some(concat!("kwab capture ", env!("CARGO_PKG_VERSION")).as_bytes()),
-            cpus: u32::try_from(snapshot.processors.len()).ok(),
-            page_size: Some(4096),
-            hardware: Some(snapshot.qemu.as_bytes()),
-            ..Identity::default()
-        },
-    );
+    identity(&mut writer, snapshot, wall_ns);
     // The one that does something says most about a hang.
     let chosen = snapshot.processors.iter().find(|one| !one.halted).or(snapshot.processors.first());
     if let Some(chosen) = chosen {
@@ -61,13 +50,84 @@ pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Wr
         let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
         writer.put(SectionKind::NOTES, &note);
     }
-    writer.put(SectionKind::NOTES, &Source { dialect: Some(b"qmp"), ..Source::default() });
+    let dialect: &[u8] = if from_file(snapshot) { b"vmcore" } else { b"qmp" };
+    writer.put(SectionKind::NOTES, &Source { dialect: Some(dialect), ..Source::default() });
+    writer.flush_all();
+    let totals = match &snapshot.core {
+        Some(core) => all_memory(&mut writer, core)?,
+        None => Totals::default(),
+    };
     writer.finish()?;
-    Ok(())
+    Ok(totals)
+}
+
+/// Whether it is of a file, not of a running guest.
+fn from_file(snapshot: &Snapshot) -> bool {
+    snapshot.qemu.is_empty()
+}
+
+fn identity(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, wall_ns: i64) {
+    let told = |name: &str| snapshot.core.as_ref().and_then(|core| core.told(name));
+    let release = told("OSRELEASE");
+    let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
+    let note = snapshot.kernel.as_ref().and_then(|kernel| kernel.build_id.as_ref());
+    let file = from_file(snapshot);
+    let reason: &[u8] = if file { b"taken from a core of the machine" } else { b"captured through QEMU's monitor" };
+    writer.put(
+        SectionKind::IDENTITY,
+        &Identity {
+            kernel_name: release.map(|_| &b"Linux"[..]),
+            kernel_version: release.map(str::as_bytes),
+            kernel_build_id: note.map(|(id, _)| id.as_slice()),
+            kernel_offset: offset,
+            arch: Some(Arch::X86_64),
+            wall_ns: Some(wall_ns).filter(|_| !file),
+            reason: Some(if file { Reason::LIVE } else { Reason::HANG }),
+            reason_text: Some(reason),
+            producer: Some(concat!("kwab capture ", env!("CARGO_PKG_VERSION")).as_bytes()),
+            cpus: u32::try_from(snapshot.processors.len()).ok().filter(|count| *count > 0),
+            page_size: Some(4096),
+            hardware: Some(snapshot.qemu.as_bytes()).filter(|name| !name.is_empty()),
+            ..Identity::default()
+        },
+    );
+    if let Some(kernel) = &snapshot.kernel {
+        let record = Image {
+            kind: Some(ImageKind::KERNEL),
+            build_id: note.map(|(id, _)| id.as_slice()),
+            build_id_at: note.map(|(_, at)| *at),
+            load_bias: offset,
+            start: Some(kernel.start),
+            end: Some(kernel.end),
+            ..Image::default()
+        };
+        writer.put(SectionKind::IMAGES, &record);
+    }
+}
+
+/// Writes all memory of a core, a page at a time.
+fn all_memory(writer: &mut DumpWriter<&mut dyn Write>, core: &Vmcore) -> io::Result<Totals> {
+    const READ: usize = 256 * bulk::PAGE;
+    let mut memory = BulkMemory::default();
+    let mut buffer = vec![0; READ];
+    for load in &core.loads {
+        let mut done = 0;
+        while done < load.length {
+            let wanted = READ.min(usize::try_from(load.length - done).unwrap_or(READ));
+            let read = core.read(load.paddr + done, &mut buffer[..wanted])?;
+            for (at, page) in buffer[..read].chunks(bulk::PAGE).enumerate() {
+                memory.put(writer, load.paddr + done + (at * bulk::PAGE) as u64, page);
+            }
+            writer.check()?;
+            done += wanted as u64;
+        }
+    }
+    Ok(memory.finish(writer))
 }
 
 fn cause(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, processor: &Processor) {
     let message: &[u8] = match snapshot.nmi {
+        _ if from_file(snapshot) => b"taken from a core of the machine",
         Nmi::NotSent => b"captured from outside; no non-maskable interrupt was sent",
         Nmi::Refused => b"captured from outside; this machine has no non-maskable interrupt",
         Nmi::Ignored | Nmi::Taken => b"captured from outside; the guest did not act on a non-maskable interrupt",

@@ -4,34 +4,56 @@
 //! interrupt. One that does not act on it is paused, the registers of its processors and the memory around their stack
 //! and instruction pointers are read through the monitor, which translates addresses by the guest's own page tables,
 //! and the guest goes on. What is written then claims no death: the dump is of kind `live`, taken for a hang.
+//! [`Level::All`] takes all memory as well: QEMU writes it as an ELF core into a file, which becomes part of the dump
+//! once the guest runs again. Such a core from elsewhere is taken by [`of_core`].
 //!
-//! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text.
+//! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text, [`vmcore`] reads cores, [`image`]
+//! finds the kernel in them.
 
 mod dump;
+pub mod image;
 pub mod qmp;
 pub mod registers;
+pub mod vmcore;
 pub mod words;
 
+use std::fs::File;
 use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
+pub use crate::model::bulk::Totals;
 pub use dump::MemoryPiece;
+use image::Kernel;
 use qmp::{Heard, Session};
 use registers::Processor;
+use serde_json::json;
+use vmcore::Vmcore;
 
 /// The version of [`CaptureReport`]'s JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
+
+/// How much memory is taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Level {
+    /// What lies around the instruction and stack pointers of each processor.
+    Stacks,
+    /// All RAM of the machine; QEMU writes it into a file of this folder first.
+    All(PathBuf),
+}
 
 /// What to do.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub struct Options {
     /// Ask the guest's kernel first.
     pub nmi: bool,
     /// How long it may take to act on that.
     pub wait: Duration,
+    /// How much memory is taken.
+    pub level: Level,
 }
 
 /// Why nothing was captured.
@@ -54,6 +76,9 @@ pub enum CaptureError {
     /// The processors are of a kind whose registers are not known.
     #[error("no 64-bit x86 registers in what the monitor shows; only such guests can be captured")]
     Foreign,
+    /// The file is not the core of a machine.
+    #[error("is not an ELF core of an x86-64 machine: {0}")]
+    Core(String),
 }
 
 /// The effect of the interrupt.
@@ -83,8 +108,12 @@ pub struct CaptureReport {
     pub output: Option<String>,
     /// Processors whose registers were read.
     pub processors: usize,
-    /// Bytes of memory that were read.
+    /// Bytes of memory that were read by virtual address.
     pub bytes: u64,
+    /// Bytes of physical memory, zeros included.
+    pub ram_bytes: u64,
+    /// Bytes of that in pages of zeros, which are told but not stored.
+    pub ram_zeros: u64,
     /// What could not be read.
     pub missing: Vec<String>,
 }
@@ -102,14 +131,18 @@ pub struct Snapshot {
     pub pieces: Vec<MemoryPiece>,
     /// What could not be read.
     pub missing: Vec<String>,
+    /// All physical memory, when it was asked for.
+    pub core: Option<Vmcore>,
+    /// The kernel in it.
+    pub kernel: Option<Kernel>,
 }
 
 impl Snapshot {
-    /// Writes it as a dump; `id` names dump and boot.
+    /// Writes it as a dump; `id` names dump and boot. Gives the physical memory that was written.
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn write(&self, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<()> {
+    pub fn write(&self, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Totals> {
         dump::write(self, id, wall_ns, out)
     }
 }
@@ -118,7 +151,7 @@ impl Snapshot {
 ///
 /// # Errors
 /// [`CaptureError`]. The guest runs on in every case in which it ran before and did not stop by itself.
-pub fn capture(session: &mut Session, options: Options) -> Result<Option<Snapshot>, CaptureError> {
+pub fn capture(session: &mut Session, options: &Options) -> Result<Option<Snapshot>, CaptureError> {
     let before = processors(session)?;
     let mut nmi = Nmi::NotSent;
     if options.nmi {
@@ -134,7 +167,7 @@ pub fn capture(session: &mut Session, options: Options) -> Result<Option<Snapsho
     if runs {
         session.execute("stop", None)?;
     }
-    let snapshot = read(session, nmi);
+    let snapshot = read(session, nmi, &options.level);
     if runs {
         session.execute("cont", None)?;
     }
@@ -177,14 +210,11 @@ const STACK: u64 = 16 << 10;
 /// Bytes of code before and from the instruction on.
 const CODE: (u64, u64) = (64, 128);
 
-fn read(session: &mut Session, nmi: Nmi) -> Result<Snapshot, CaptureError> {
+fn read(session: &mut Session, nmi: Nmi, level: &Level) -> Result<Snapshot, CaptureError> {
     let processors = processors(session)?;
     let (mut pieces, mut missing) = (Vec::new(), Vec::new());
     for processor in &processors {
-        let (sp, ip) = (processor.sp() & !7, processor.ip());
-        let stack = sp.saturating_sub(RED_ZONE)..sp.saturating_add(STACK);
-        let code = (ip.saturating_sub(CODE.0) & !7)..ip.saturating_add(CODE.1);
-        for (is_code, range, least) in [(true, code, ip), (false, stack, sp)] {
+        for (is_code, range, least) in wanted(processor) {
             let bytes = memory(session, processor.number, range.start, range.end)?;
             let covered = range.start.saturating_add(bytes.len() as u64);
             if covered <= least {
@@ -202,7 +232,80 @@ fn read(session: &mut Session, nmi: Nmi) -> Result<Snapshot, CaptureError> {
             }
         }
     }
-    Ok(Snapshot { qemu: session.version().to_owned(), nmi, processors, pieces, missing })
+    let core = match level {
+        Level::Stacks => None,
+        Level::All(folder) => Some(all_memory(session, folder)?),
+    };
+    missing.extend(core.iter().flat_map(|core| core.missing.clone()));
+    let tables = processors.iter().find_map(image::tables);
+    let kernel = core.as_ref().zip(tables).and_then(|(core, tables)| image::find(core, tables));
+    Ok(Snapshot { qemu: session.version().to_owned(), nmi, processors, pieces, missing, core, kernel })
+}
+
+/// Lets QEMU write all memory into a file of `folder`, which has no name any more when this returns.
+fn all_memory(session: &mut Session, folder: &Path) -> Result<Vmcore, CaptureError> {
+    /// How long QEMU may make no progress, and how often it is asked.
+    const STALLED: Duration = Duration::from_secs(60);
+    const ASKED: Duration = Duration::from_millis(50);
+    let folder = tempfile::Builder::new().prefix(".kwab-capture-").tempdir_in(folder.canonicalize()?)?;
+    let path = folder.path().join("memory");
+    let protocol = format!("file:{}", path.display());
+    session.execute("dump-guest-memory", Some(json!({ "paging": false, "protocol": protocol, "detach": true })))?;
+    let (mut done, mut heard) = (0, Instant::now());
+    loop {
+        let state = session.execute("query-dump", None)?;
+        match state["status"].as_str() {
+            Some("completed") => break,
+            Some("active") => {}
+            other => {
+                let why = format!("the dump of its memory ended as {}", other.unwrap_or("unknown"));
+                return Err(CaptureError::Refused { command: "dump-guest-memory".to_owned(), why });
+            }
+        }
+        let now = state["completed"].as_u64().unwrap_or(0);
+        if now > done {
+            (done, heard) = (now, Instant::now());
+        } else if heard.elapsed() > STALLED {
+            return Err(CaptureError::Protocol(format!("the dump of its memory stands still at {done} bytes")));
+        }
+        std::thread::sleep(ASKED);
+    }
+    Vmcore::open(File::open(&path)?)
+}
+
+/// Takes the core of a machine as what was captured.
+///
+/// # Errors
+/// [`CaptureError`] when it is not such a core.
+pub fn of_core(file: File) -> Result<Snapshot, CaptureError> {
+    let core = Vmcore::open(file)?;
+    let (processors, mut missing) = (core.processors.clone(), core.missing.clone());
+    let tables = processors.iter().find_map(image::tables).or_else(|| image::told_tables(&core));
+    if processors.is_empty() {
+        missing.push("the registers of all processors: the file has no notes with them".to_owned());
+    }
+    let mut pieces = Vec::new();
+    for processor in &processors {
+        let Some(tables) = image::tables(processor).or(tables) else { continue };
+        for (is_code, range, _) in wanted(processor) {
+            let bytes = image::read(&core, tables, range.start, range.end);
+            if !bytes.is_empty() {
+                let (cpu, start, wanted) = (processor.number, range.start, range.end);
+                pieces.push(MemoryPiece { cpu, is_code, start, wanted, bytes });
+            }
+        }
+    }
+    let kernel = tables.and_then(|tables| image::find(&core, tables));
+    let (qemu, nmi) = (String::new(), Nmi::NotSent);
+    Ok(Snapshot { qemu, nmi, processors, pieces, missing, core: Some(core), kernel })
+}
+
+/// What is read around the pointers of a processor: whether it is code, the range, and the byte that matters most.
+fn wanted(processor: &Processor) -> [(bool, std::ops::Range<u64>, u64); 2] {
+    let (sp, ip) = (processor.sp() & !7, processor.ip());
+    let stack = sp.saturating_sub(RED_ZONE)..sp.saturating_add(STACK);
+    let code = (ip.saturating_sub(CODE.0) & !7)..ip.saturating_add(CODE.1);
+    [(true, code, ip), (false, stack, sp)]
 }
 
 /// Memory at virtual addresses as a processor sees them, page by page as far as it is mapped.

@@ -7,7 +7,9 @@ use std::time::Duration;
 use kwab_format::record::{CauseKind, MemoryKind, RegId};
 
 use super::qmp::Session;
-use super::{CaptureError, Nmi, Options, capture, registers, words};
+use super::vmcore::Vmcore;
+use super::{CaptureError, Level, Nmi, Options, capture, of_core, registers, words};
+use crate::memory::{Ram, Reader, Wanted};
 use crate::model::Dump;
 
 /// As QEMU 7.2 prints two processors, shortened.
@@ -106,6 +108,12 @@ impl Write for Guest {
         let command = value["execute"].as_str().expect("a command").to_owned();
         self.say(r#"{"timestamp": {"seconds": 1}, "event": "RTC_CHANGE"}"#);
         match command.as_str() {
+            "query-dump" => self.say(r#"{"return": {"status": "completed", "completed": 1, "total": 1}}"#),
+            "dump-guest-memory" => {
+                let path = value["arguments"]["protocol"].as_str().and_then(|text| text.strip_prefix("file:"));
+                std::fs::write(path.expect("a file"), core_of(&machine(), &[])).expect("written");
+                self.say(r#"{"return": {}}"#);
+            }
             "query-status" => self.say(r#"{"return": {"status": "running", "running": true}}"#),
             "human-monitor-command" => {
                 let text = self.monitor(value["arguments"]["command-line"].as_str().expect("a line"));
@@ -125,13 +133,13 @@ impl Write for Guest {
     }
 }
 
-const OPTIONS: Options = Options { nmi: true, wait: Duration::ZERO };
+const OPTIONS: Options = Options { nmi: true, wait: Duration::ZERO, level: Level::Stacks };
 
 #[test]
 fn a_guest_that_ignores_the_interrupt_becomes_a_dump_and_runs_on() {
     let guest = Guest::default();
     let mut session = guest.session().expect("greets");
-    let snapshot = capture(&mut session, OPTIONS).expect("answers").expect("read");
+    let snapshot = capture(&mut session, &OPTIONS).expect("answers").expect("read");
     assert_eq!((snapshot.nmi, snapshot.qemu.as_str()), (Nmi::Ignored, "QEMU 7.2.22"));
     assert_eq!(snapshot.missing, ["CPU 1: the stack at 0xffffc90000007f80 cannot be read"]);
     let heard = guest.heard.lock().expect("alone").clone();
@@ -153,7 +161,7 @@ fn a_guest_that_ignores_the_interrupt_becomes_a_dump_and_runs_on() {
 fn a_guest_that_panics_on_the_interrupt_is_left_alone() {
     let guest = Guest { panics: true, ..Guest::default() };
     let mut session = guest.session().expect("greets");
-    assert!(capture(&mut session, OPTIONS).expect("answers").is_none());
+    assert!(capture(&mut session, &OPTIONS).expect("answers").is_none());
     assert!(!guest.heard.lock().expect("alone").contains(&"stop".to_owned()));
 }
 
@@ -164,5 +172,151 @@ fn what_does_not_greet_as_qemu_is_refused() {
         guest.say(line);
         let error = guest.session().expect_err("refused").to_string();
         assert!(error.contains(wanted), "{error}");
+    }
+}
+
+/// Physical memory by address: page tables that map the kernel's addresses, code, and the note with a build-id.
+fn machine() -> Vec<(u64, Vec<u8>)> {
+    let table = |entries: &[(usize, u64)]| {
+        let mut page = vec![0; 4096];
+        entries.iter().for_each(|(at, raw)| page[at * 8..at * 8 + 8].copy_from_slice(&raw.to_le_bytes()));
+        page
+    };
+    let mut text = vec![0x90; 4096];
+    text[0x40..0x40 + 16].copy_from_slice(b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\0");
+    text[0x50..0x58].copy_from_slice(b"BUILD-ID");
+    let mut first = table(&[(511, 0x100_1003)]);
+    first.extend(table(&[(510, 0x100_2003)]));
+    first.extend(table(&[(0, 0x100_3003)]));
+    first.extend(table(&[(0x101, 0x100_4001), (0x102, 0x200_0001)]));
+    first.extend(text);
+    first.extend(vec![0; 8192]);
+    vec![(0x100_0000, first), (0x200_0000, vec![7; 100])]
+}
+
+/// An ELF core with this memory, one segment each, and these notes.
+fn core_of(memory: &[(u64, Vec<u8>)], notes: &[u8]) -> Vec<u8> {
+    let count = memory.len() as u64 + 1;
+    let mut core = vec![0; 64];
+    core[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    core[16..20].copy_from_slice(&[4, 0, 62, 0]);
+    core[32] = 64;
+    core[54] = 56;
+    core[56] = count as u8;
+    let mut at = 64 + 56 * count;
+    let mut row = |kind: u32, paddr: u64, length: usize| {
+        let mut row = kind.to_le_bytes().to_vec();
+        row.resize(8, 0);
+        [at, 0, paddr, length as u64, length as u64, 0].iter().for_each(|word| row.extend(word.to_le_bytes()));
+        at += length as u64;
+        core.extend(row);
+    };
+    row(4, 0, notes.len());
+    memory.iter().for_each(|(paddr, bytes)| row(1, *paddr, bytes.len()));
+    core.extend_from_slice(notes);
+    memory.iter().for_each(|(_, bytes)| core.extend_from_slice(bytes));
+    core
+}
+
+fn file(bytes: &[u8]) -> std::fs::File {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("written");
+    file
+}
+
+/// A note of QEMU with these control registers and instruction pointer.
+fn qemu_note(cr3: u64, ip: u64) -> Vec<u8> {
+    let mut body = vec![0; 8 + 8 * 18 + 24 * 10 + 8 * 6];
+    body[8 + 8 * 16..][..8].copy_from_slice(&ip.to_le_bytes());
+    body[8 + 8 * 18 + 24 * 10 + 24..][..8].copy_from_slice(&cr3.to_le_bytes());
+    let mut note = [5_u32, body.len() as u32, 0].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    note.extend(b"QEMU\0\0\0\0");
+    note.extend(body);
+    note
+}
+
+#[test]
+fn all_memory_of_a_guest_is_in_its_dump_and_zeros_are_not_holes() {
+    let guest = Guest::default();
+    let mut session = guest.session().expect("greets");
+    let folder = tempfile::tempdir().expect("a folder");
+    let options = Options { level: Level::All(folder.path().to_owned()), nmi: false, ..OPTIONS };
+    let snapshot = capture(&mut session, &options).expect("answers").expect("read");
+    assert_eq!(std::fs::read_dir(folder.path()).expect("there").count(), 0, "the core is removed");
+    let kernel = snapshot.kernel.clone().expect("a kernel");
+    assert_eq!(kernel.build_id, Some((b"BUILD-ID".to_vec(), 0xffff_ffff_8010_1040)));
+    assert_eq!((kernel.start, kernel.end), (0xffff_ffff_8010_1000, 0xffff_ffff_8010_3000));
+    let mut bytes = Vec::new();
+    let totals = snapshot.write(7, 1, &mut bytes).expect("memory");
+    assert_eq!((totals.bytes, totals.zeros), (7 * 4096 + 100, 8192));
+    let dump = Dump::from_bytes(bytes).expect("a dump");
+    assert!(dump.defects().is_empty() && dump.left_out == 1, "{:?}", dump.defects());
+    let (case, ram) = (dump.case(), Ram::of(&dump));
+    let mut page = [1; 4096];
+    assert_eq!((ram.read(0x100_5000, &mut page), page[0], page[4095]), (4096, 0, 0));
+    assert_eq!(ram.read(0x100_7000, &mut page), 0, "not captured is not zero");
+    assert_eq!((ram.read(0x200_0000, &mut page), page[99]), (100, 7));
+    let space = Wanted::default().find(&case).expect("CPU 0 has page tables");
+    let reader = Reader::new(&case, &ram);
+    assert_eq!(reader.word(&space, 0xffff_ffff_8010_1800), Some(0x9090_9090_9090_9090));
+}
+
+#[test]
+fn a_core_of_a_machine_becomes_a_dump_with_registers_code_and_memory() {
+    let ip = 0xffff_ffff_8010_1080;
+    let snapshot = of_core(file(&core_of(&machine(), &qemu_note(0x100_0000, ip)))).expect("a core");
+    assert!(snapshot.missing.is_empty(), "{:?}", snapshot.missing);
+    assert_eq!((snapshot.processors.len(), snapshot.processors[0].ip()), (1, ip));
+    let code = snapshot.pieces.iter().find(|piece| piece.is_code).expect("code");
+    assert_eq!((code.start, code.bytes.len(), code.bytes[64]), (ip - 64, 192, 0x90));
+    let mut bytes = Vec::new();
+    snapshot.write(8, 1, &mut bytes).expect("memory");
+    let dump = Dump::from_bytes(bytes).expect("a dump");
+    let case = dump.case();
+    assert_eq!(case.identities[0].kernel_build_id, Some(&b"BUILD-ID"[..]));
+    assert_eq!(case.images[0].build_id_at, Some(0xffff_ffff_8010_1040));
+}
+
+#[test]
+fn cores_that_are_cut_overlap_or_are_of_a_program_say_so() {
+    let whole = core_of(&machine(), &[]);
+    let cut = of_core(file(&whole[..whole.len() - 40])).expect("a core");
+    assert!(cut.missing.iter().any(|text| text.contains("40 bytes of memory at 0x200003c")), "{:?}", cut.missing);
+    let twice = [(0x1000, vec![1; 4096]), (0x1800, vec![2; 4096])];
+    let core = Vmcore::open(file(&core_of(&twice, &[]))).expect("a core");
+    let loads: Vec<_> = core.loads.iter().map(|load| (load.paddr, load.length)).collect();
+    assert_eq!(loads, [(0x1000, 4096), (0x2000, 2048)]);
+    let refused = |bytes: &[u8]| of_core(file(bytes)).expect_err("refused").to_string();
+    assert!(refused(b"\x7fELF").contains("shorter"));
+    assert!(refused(&core_of(&[], &[])).contains("holds no memory"));
+    let mut program = core_of(&[(0, vec![1; 8])], &[]);
+    program[64 + 56 + 16] = 1;
+    assert!(refused(&program).contains("of a program"));
+}
+
+#[test]
+fn mutated_cores_end_without_a_panic_and_within_their_bytes() {
+    let whole = core_of(&machine(), &qemu_note(0x100_0000, 0xffff_ffff_8010_1080));
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    for _ in 0..400 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random() % 4 {
+            // Mostly headers and notes, where lengths and offsets are; tables too.
+            let room = if random() % 4 == 0 { bytes.len() } else { 800 };
+            let at = random() as usize % room;
+            bytes[at] = random() as u8;
+        }
+        bytes.truncate(bytes.len() - if random() % 8 == 0 { random() as usize % bytes.len() } else { 0 });
+        if let Ok(snapshot) = of_core(file(&bytes)) {
+            let mut dump = Vec::new();
+            snapshot.write(1, 1, &mut dump).expect("memory");
+            assert!(dump.len() < 4 * whole.len(), "{} bytes of {}", dump.len(), whole.len());
+        }
     }
 }

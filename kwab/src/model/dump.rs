@@ -28,7 +28,7 @@ pub enum Depth {
     /// calls and page faults of each process the last few. The sections are read one by one, so the memory is bounded
     /// by what is kept.
     Rules,
-    /// All records of all sections.
+    /// All records of all sections but bulk memory, which is read by address ([`crate::memory::Ram`]).
     All,
     /// The same for exports and single analyses: no part of the memory budget is kept for a report.
     Export,
@@ -127,7 +127,7 @@ impl Dump {
         left.filter(|(_, left, _)| *left > 0).collect()
     }
 
-    /// Loads the sections that were left out.
+    /// Loads the sections that were left out, but bulk memory.
     #[must_use]
     pub fn with_the_rest(self) -> Self {
         if self.left_out == 0 {
@@ -138,12 +138,19 @@ impl Dump {
         let mut have: HashMap<u32, LoadedSection> =
             loaded.into_iter().map(|section| (section.number, section)).collect();
         let mut loaded = Vec::new();
+        let mut left_out = 0;
         for index in 0..file.sections.len() {
+            if file.sections[index].is_bulk() {
+                left_out += 1;
+                continue;
+            }
             let section = have.remove(&file.sections[index].header.seq);
             loaded.extend(section.or_else(|| keeper.load(&mut file, index)));
         }
-        file.release();
-        Self { file, loaded, left_out: 0, returns_dropped: 0, reserve: keeper.reserve() }
+        if left_out == 0 {
+            file.release();
+        }
+        Self { file, loaded, left_out, returns_dropped: 0, reserve: keeper.reserve() }
     }
 
     /// A death that lies far before the end of a long recording: what was recorded around it is loaded too.
@@ -252,6 +259,9 @@ fn wanted(sections: &[SectionInfo], depth: Depth) -> Vec<bool> {
     let mut tails = HashMap::new();
     let mut wanted = vec![false; sections.len()];
     for (index, section) in sections.iter().enumerate().rev() {
+        if section.is_bulk() {
+            continue;
+        }
         let kind = section.header.kind;
         let seen = tails.entry(kind).or_insert(0usize);
         *seen += 1;

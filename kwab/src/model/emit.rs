@@ -50,7 +50,7 @@ pub struct DumpWriter<W> {
     position: u64,
     seq: u32,
     totals: BTreeMap<u16, (u32, u64, u64)>,
-    index: Vec<SectionHeader>,
+    index: Vec<(SectionHeader, Option<(u64, u64)>)>,
     /// Records that were longer than a section can be.
     too_long: u64,
     failed: Option<io::Error>,
@@ -150,6 +150,25 @@ impl<W: Write> DumpWriter<W> {
 
     /// Writes a section of another dump as it is, under a header of this one.
     pub fn put_section(&mut self, header: &SectionHeader, payload: &[u8]) {
+        self.put_whole(header, payload, None);
+    }
+
+    /// Writes a section whose payload is made already; `extent` is the physical memory in it, first address and the one
+    /// behind the last.
+    pub(super) fn put_packed(
+        &mut self,
+        kind: SectionKind,
+        flags: Flags,
+        records: u32,
+        payload: &[u8],
+        extent: Option<(u64, u64)>,
+    ) {
+        let (dump_id, payload_len) = (self.file.dump_id, payload.len() as u32);
+        let header = SectionHeader { kind, version: 0, flags, payload_len, seq: 0, dump_id, position: 0, records };
+        self.put_whole(&header, payload, extent);
+    }
+
+    fn put_whole(&mut self, header: &SectionHeader, payload: &[u8], extent: Option<(u64, u64)>) {
         let header = SectionHeader {
             payload_len: payload.len() as u32,
             seq: self.seq,
@@ -162,7 +181,7 @@ impl<W: Write> DumpWriter<W> {
         if let Some(bytes) = section::seal(&mut buf, &header) {
             self.send(bytes);
         }
-        self.note(header);
+        self.note(header, extent);
     }
 
     /// Makes room: a first buffer, an empty one, or a larger one for a record that is longer than any.
@@ -215,17 +234,17 @@ impl<W: Write> DumpWriter<W> {
         buf.truncate(SECTION_SIZE + SECTION_HEADER_LEN + SECTION_TRAILER_LEN + SLACK);
         buf.shrink_to(SECTION_SIZE * 2);
         self.lanes[usize::from(index)].buf = buf;
-        self.note(header);
+        self.note(header, None);
     }
 
-    fn note(&mut self, header: SectionHeader) {
+    fn note(&mut self, header: SectionHeader, extent: Option<(u64, u64)>) {
         let total = self.totals.entry(header.kind.0).or_default();
         total.0 += 1;
         total.1 += u64::from(header.records);
         total.2 += u64::from(header.payload_len);
         self.seq += 1;
         if header.kind != SectionKind::INDEX && header.kind != SectionKind::END {
-            self.index.push(header);
+            self.index.push((header, extent));
         }
     }
 
@@ -281,13 +300,15 @@ impl<W: Write> DumpWriter<W> {
         let (sections, records) = self.totals.values().fold((0, 0), |sum, kind| (sum.0 + kind.0, sum.1 + kind.1));
         self.lanes[0].kind = SectionKind::INDEX;
         self.lane_of[usize::from(SectionKind::INDEX.0)] = 0;
-        for header in &index {
+        for (header, extent) in &index {
             let entry = IndexEntry {
                 kind: Some(header.kind.0),
                 section: Some(header.seq),
                 position: Some(header.position),
                 length: Some(u64::from(header.payload_len)),
                 records: Some(header.records),
+                paddr: extent.map(|(low, _)| low),
+                span: extent.map(|(low, end)| end.saturating_sub(low)),
                 ..IndexEntry::default()
             };
             self.put(SectionKind::INDEX, &entry);

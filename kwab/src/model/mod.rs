@@ -7,6 +7,7 @@
 //! through all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`]
 //! reads them back one section at a time. [`emit`] writes dumps.
 
+pub mod bulk;
 pub mod call;
 pub mod case;
 mod death;

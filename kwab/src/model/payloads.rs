@@ -1,5 +1,6 @@
 //! Sections of a dump on demand: read and checked when they are asked for, a bounded number of bytes of them kept.
 
+use std::ops::Deref;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use kwab_format::{Defect, RawRecord, Records};
@@ -14,16 +15,16 @@ const MOST_KEPT: usize = 64;
 
 /// A dump whose sections are read as they are needed; may be shared between threads.
 #[derive(Debug)]
-pub struct Payloads {
-    file: Arc<DumpFile>,
+pub struct Payloads<F = Arc<DumpFile>> {
+    file: F,
     /// The payloads that were asked for last, the newest at the end.
     recent: Mutex<Vec<(usize, Arc<Payload>)>>,
 }
 
-impl Payloads {
+impl<F: Deref<Target = DumpFile>> Payloads<F> {
     /// Reads the sections of `file`.
     #[must_use]
-    pub fn new(file: Arc<DumpFile>) -> Self {
+    pub fn new(file: F) -> Self {
         Self { file, recent: Mutex::new(Vec::new()) }
     }
 

@@ -1,6 +1,6 @@
 //! Where a section of an open dump lies, and whether its payload was checked.
 
-use kwab_format::SectionHeader;
+use kwab_format::{Flags, SectionHeader, SectionKind};
 
 /// One section of a dump.
 #[derive(Debug, Clone, Copy)]
@@ -11,4 +11,12 @@ pub struct SectionInfo {
     pub offset: u64,
     /// Whether the payload's checksum has been found right.
     pub verified: bool,
+}
+
+impl SectionInfo {
+    /// Whether it holds bulk memory, which is read when an address in it is asked for (FORMAT.md, 2.6).
+    #[must_use]
+    pub fn is_bulk(&self) -> bool {
+        self.header.kind == SectionKind::MEMORY && self.header.flags.contains(Flags::COMPRESSED)
+    }
 }

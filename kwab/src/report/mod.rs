@@ -5,6 +5,7 @@
 //! schema. [`ci`] compares a run with the crashes that are known, [`diff`] says what tells two dumps apart, [`compare`]
 //! puts two inspections beside each other, [`align`] the rows of any two lists; [`filter`] is how rows are asked for.
 
+pub mod address;
 pub mod align;
 pub mod catalogue;
 pub mod check;

@@ -78,6 +78,11 @@ impl Image {
         }
     }
 
+    /// Where its bytes are.
+    pub(super) const fn source(&self) -> &ImageBytes {
+        &self.bytes
+    }
+
     /// What of the file is loaded: link address, offset in the file, bytes.
     pub fn loaded(&self) -> impl Iterator<Item = (u64, u64, u64)> + '_ {
         self.contents.iter().filter(|content| content.length > 0).map(|c| (c.start, c.offset, c.length))
@@ -93,6 +98,12 @@ impl Image {
     #[must_use]
     pub fn build_id(&self) -> Option<BuildId> {
         (!self.headers.build_id.is_empty()).then(|| BuildId(self.headers.build_id.clone()))
+    }
+
+    /// Link address of the note with its build-id, if it is loaded.
+    #[must_use]
+    pub fn build_id_note(&self) -> Option<u64> {
+        with_elf(&self.bytes, FindNote).ok().flatten()
     }
 
     /// Whether it has line tables, not only a symbol table.
@@ -203,6 +214,23 @@ impl ElfTask for ReadContents {
             Content { start, offset, length }
         });
         Ok(contents.collect())
+    }
+}
+
+struct FindNote;
+
+impl ElfTask for FindNote {
+    type Output = Option<u64>;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Option<u64>> {
+        /// Type and name of the note; two sizes stand before them.
+        const MARK: &[u8] = b"\x03\0\0\0GNU\0";
+        let notes = elf.sections().filter(|section| section.kind() == object::SectionKind::Note);
+        let mut found = notes.filter_map(|section| {
+            let at = memchr::memmem::find(section.data().ok()?, MARK)?.checked_sub(8)?;
+            Some(section.address().wrapping_add(at as u64)).filter(|_| section.address() != 0)
+        });
+        Ok(found.next())
     }
 }
 

@@ -46,6 +46,8 @@ pub struct Frame {
     pub trust: Trust,
     /// Whether `ip` is an instruction or a return address.
     pub probe: Probe,
+    /// What is known of the registers in it.
+    pub registers: Registers,
 }
 
 /// Why a walk ended.
@@ -111,10 +113,11 @@ const MAX_FRAME: u64 = 1 << 20;
 #[must_use]
 pub fn backtrace(space: &dyn Space, start: &Registers, limit: usize) -> Backtrace {
     let (Some(ip), Some(_)) = (start.ip(), start.sp()) else {
-        let frames = start.ip().map(|ip| Frame { ip, sp: None, trust: Trust::Exact, probe: Probe::Exact });
+        let frames =
+            start.ip().map(|ip| Frame { ip, sp: None, trust: Trust::Exact, probe: Probe::Exact, registers: *start });
         return Backtrace { frames: frames.into_iter().collect(), stopped: Stopped::NoRegisters };
     };
-    let mut frames = vec![Frame { ip, sp: start.sp(), trust: Trust::Exact, probe: Probe::Exact }];
+    let mut frames = vec![Frame { ip, sp: start.sp(), trust: Trust::Exact, probe: Probe::Exact, registers: *start }];
     let mut registers = *start;
     let mut probe = Probe::Exact;
     loop {
@@ -125,7 +128,7 @@ pub fn backtrace(space: &dyn Space, start: &Registers, limit: usize) -> Backtrac
             Ok((next, trust, next_probe)) => {
                 // Every way yields a known instruction and stack pointer.
                 let ip = next.ip().unwrap_or(0);
-                frames.push(Frame { ip, sp: next.sp(), trust, probe: next_probe });
+                frames.push(Frame { ip, sp: next.sp(), trust, probe: next_probe, registers: next });
                 (registers, probe) = (next, next_probe);
             }
             Err(stopped) => return Backtrace { frames, stopped },

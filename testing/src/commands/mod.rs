@@ -22,6 +22,7 @@ pub mod linux;
 pub mod linux_crashes;
 pub mod lost;
 pub mod mutants;
+pub mod outside;
 pub mod readers;
 pub mod results;
 pub mod second_reader;

@@ -16,7 +16,7 @@ use clap::Args;
 
 use super::{
     bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, selftest, sizes, suite,
+    linux_crashes, lost, mutants, outside, selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -103,6 +103,7 @@ const STEPS: &[Step] = &[
         run: |consent, _| linux_crashes::run(&linux_crashes::LinuxCrashesArguments::slice(), consent).map(drop),
     },
     Step { name: "lost-machine", run: |consent, _| lost::check(consent) },
+    Step { name: "outside", run: |consent, _| outside::check(consent) },
     Step { name: "mutants-slice", run: |consent, _| mutants::slice(consent) },
     Step { name: "bench-gate", run: |consent, _| bench::run(&bench::BenchArguments::gate(), consent).map(drop) },
 ];

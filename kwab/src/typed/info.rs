@@ -1,0 +1,218 @@
+//! Entries of the DWARF of one image: attributes, children, names, and references between them.
+//!
+//! Nothing is believed to end by itself: children, references and names are followed within limits.
+
+use std::cell::OnceCell;
+
+use gimli::{AttributeValue, DwAt, DwTag, UnitOffset, UnitRef};
+
+use crate::symbols::{Dwarf, Image, demangle};
+
+/// References that are followed from entry to entry.
+const MOST_HOPS: usize = 8;
+/// Children of an entry that are looked at.
+const MOST_CHILDREN: usize = 1 << 16;
+
+/// An attribute's value.
+pub(super) type Value = AttributeValue<Dwarf>;
+
+/// An entry's place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) struct Die {
+    /// Number of its unit.
+    pub(super) unit: usize,
+    /// Where it is in the unit.
+    pub(super) offset: UnitOffset,
+}
+
+/// An entry's tag and attributes.
+#[derive(Debug, Clone)]
+pub(super) struct Entry {
+    /// What it is.
+    pub(super) tag: DwTag,
+    /// Where it is.
+    pub(super) die: Die,
+    attributes: Vec<(DwAt, Value)>,
+}
+
+impl Entry {
+    /// An attribute of the entry itself.
+    pub(super) fn get(&self, name: DwAt) -> Option<Value> {
+        self.attributes.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
+    }
+
+    /// An attribute that is a number.
+    pub(super) fn number(&self, name: DwAt) -> Option<u64> {
+        let value = self.get(name)?;
+        value.udata_value().or_else(|| value.sdata_value().map(|value| value as u64))
+    }
+}
+
+/// The DWARF of an image.
+#[derive(Debug)]
+pub(super) struct Info {
+    dwarf: gimli::Dwarf<Dwarf>,
+    headers: Vec<gimli::UnitHeader<Dwarf>>,
+    units: Vec<OnceCell<Option<gimli::Unit<Dwarf>>>>,
+}
+
+impl Info {
+    /// Reads the unit headers; `None` without DWARF.
+    pub(super) fn of(image: &Image) -> Option<Self> {
+        let dwarf = image.debug_info()?;
+        let mut headers = Vec::new();
+        let mut iter = dwarf.units();
+        // A broken header ends the iteration: its length is what leads to the next.
+        while let Ok(Some(header)) = iter.next() {
+            headers.push(header);
+        }
+        let units = headers.iter().map(|_| OnceCell::new()).collect();
+        Some(Self { dwarf, headers, units })
+    }
+
+    /// Number of units.
+    pub(super) fn len(&self) -> usize {
+        self.headers.len()
+    }
+
+    /// A unit, when it can be read.
+    pub(super) fn unit(&self, index: usize) -> Option<UnitRef<'_, Dwarf>> {
+        let header = self.headers.get(index)?;
+        let unit = self.units.get(index)?.get_or_init(|| self.dwarf.unit(header.clone()).ok()).as_ref()?;
+        Some(UnitRef::new(&self.dwarf, unit))
+    }
+
+    /// Calls `look` with every entry below `from` (of the whole unit without it) and its depth, until it says stop or
+    /// the tree ends.
+    pub(super) fn each(&self, unit: usize, from: Option<UnitOffset>, look: &mut dyn FnMut(isize, Entry) -> bool) {
+        let Some(reference) = self.unit(unit) else { return };
+        let Ok(mut entries) = reference.entries_raw(from) else { return };
+        let mut first = true;
+        while !entries.is_empty() {
+            let (depth, offset) = (entries.next_depth(), entries.next_offset());
+            if !first && from.is_some() && depth <= 0 {
+                return;
+            }
+            first = false;
+            let Ok(abbreviation) = entries.read_abbreviation() else { return };
+            let Some(abbreviation) = abbreviation else { continue };
+            let mut attributes = Vec::with_capacity(abbreviation.attributes().len());
+            for spec in abbreviation.attributes() {
+                let Ok(attribute) = entries.read_attribute(*spec) else { return };
+                attributes.push((attribute.name(), attribute.value()));
+            }
+            let entry = Entry { tag: abbreviation.tag(), die: Die { unit, offset }, attributes };
+            if !look(depth, entry) {
+                return;
+            }
+        }
+    }
+
+    /// The entry at a place.
+    pub(super) fn entry(&self, die: Die) -> Option<Entry> {
+        let mut found = None;
+        self.each(die.unit, Some(die.offset), &mut |_, entry| {
+            found = Some(entry);
+            false
+        });
+        found
+    }
+
+    /// The entries directly below one.
+    pub(super) fn children(&self, die: Die) -> Vec<Entry> {
+        let mut children = Vec::new();
+        let mut seen = 0;
+        self.each(die.unit, Some(die.offset), &mut |depth, entry| {
+            seen += 1;
+            if depth == 1 {
+                children.push(entry);
+            }
+            seen < MOST_CHILDREN
+        });
+        children
+    }
+
+    /// The entry that an attribute of unit `unit` refers to.
+    pub(super) fn target(&self, unit: usize, value: &Value) -> Option<Die> {
+        match value {
+            AttributeValue::UnitRef(offset) => Some(Die { unit, offset: *offset }),
+            AttributeValue::DebugInfoRef(offset) => {
+                let begins = |header: &gimli::UnitHeader<Dwarf>| match header.debug_info_offset() {
+                    Some(start) => start.0 <= offset.0,
+                    None => false,
+                };
+                let index = self.headers.partition_point(begins).checked_sub(1)?;
+                let offset = offset.to_unit_offset(self.headers.get(index)?)?;
+                Some(Die { unit: index, offset })
+            }
+            _ => None,
+        }
+    }
+
+    /// An attribute of an entry, or of what it is an instance of; with the unit that it is read in.
+    pub(super) fn attribute(&self, entry: &Entry, name: DwAt) -> Option<(usize, Value)> {
+        let mut entry = entry.clone();
+        for _ in 0..MOST_HOPS {
+            if let Some(value) = entry.get(name) {
+                return Some((entry.die.unit, value));
+            }
+            let origin = entry.get(gimli::DW_AT_abstract_origin).or_else(|| entry.get(gimli::DW_AT_specification))?;
+            entry = self.entry(self.target(entry.die.unit, &origin)?)?;
+        }
+        None
+    }
+
+    /// The entry that the type of an entry is.
+    pub(super) fn type_of(&self, entry: &Entry) -> Option<Die> {
+        let (unit, value) = self.attribute(entry, gimli::DW_AT_type)?;
+        self.target(unit, &value)
+    }
+
+    /// The plain name of an entry.
+    pub(super) fn name(&self, entry: &Entry) -> Option<String> {
+        self.text(self.attribute(entry, gimli::DW_AT_name)?)
+    }
+
+    /// The full name of an entry, as the linker sees it.
+    pub(super) fn linkage(&self, entry: &Entry) -> Option<String> {
+        Some(demangle(&self.text(self.attribute(entry, gimli::DW_AT_linkage_name)?)?))
+    }
+
+    fn text(&self, (unit, value): (usize, Value)) -> Option<String> {
+        let text = self.unit(unit)?.attr_string(value).ok()?;
+        Some(String::from_utf8_lossy(&gimli::Reader::to_slice(&text).ok()?).into_owned())
+    }
+
+    /// Whether the code of an entry covers a link address.
+    pub(super) fn covers(&self, entry: &Entry, link: u64) -> bool {
+        let Some(unit) = self.unit(entry.die.unit) else { return false };
+        if let Some(ranges) = entry.get(gimli::DW_AT_ranges) {
+            let Ok(Some(mut ranges)) = unit.attr_ranges(ranges) else { return false };
+            while let Ok(Some(range)) = ranges.next() {
+                if (range.begin..range.end).contains(&link) {
+                    return true;
+                }
+            }
+            return false;
+        }
+        let address = |name| entry.get(name).and_then(|value| unit.attr_address(value).ok().flatten());
+        let Some(low) = address(gimli::DW_AT_low_pc) else { return false };
+        let end = match entry.get(gimli::DW_AT_high_pc) {
+            Some(AttributeValue::Udata(size)) => low.checked_add(size),
+            _ => address(gimli::DW_AT_high_pc),
+        };
+        end.is_some_and(|end| (low..end).contains(&link))
+    }
+
+    /// Whether the code of a unit covers a link address.
+    pub(super) fn unit_covers(&self, index: usize, link: u64) -> bool {
+        let Some(unit) = self.unit(index) else { return false };
+        let Ok(mut ranges) = unit.unit_ranges() else { return false };
+        while let Ok(Some(range)) = ranges.next() {
+            if (range.begin..range.end).contains(&link) {
+                return true;
+            }
+        }
+        false
+    }
+}

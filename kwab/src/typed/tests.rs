@@ -1,0 +1,194 @@
+//! A program of known values, stopped in its innermost function, judged by gdb (`testing/data/typed/make.sh`).
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use kwab_format::record::{Cause, CauseKind, Memory, Reg, RegId, RegisterRole, Registers};
+use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
+
+use super::*;
+use crate::memory::{Ram, Reader, Wanted};
+use crate::model::emit::DumpWriter;
+use crate::model::{Depth, Dump, DumpFile};
+use crate::symbols::{Image, ImageBytes, IndexCache, LoadedImage, Symbols};
+
+const PID: u32 = 9;
+
+fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/typed").join(name)
+}
+
+/// The program's dump; `memory` says whether the program's own memory is in it beside its stack.
+fn dump(image: &Image, memory: bool) -> Dump {
+    let text = std::fs::read_to_string(fixture("values.gdb")).expect("there");
+    let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).expect("a number");
+    let names = [("rip", RegId::RIP), ("rsp", RegId::RSP), ("rbp", RegId::RBP), ("rbx", RegId::RBX)];
+    let (mut regs, mut stack, mut low) = (Vec::new(), Vec::new(), None);
+    for line in text.lines() {
+        let words: Vec<&str> = line.split_whitespace().collect();
+        if let Some((addr, values)) = line.split_once(":\t") {
+            low = low.or(Some(hex(addr)));
+            values.split_whitespace().for_each(|value| stack.extend(hex(value).to_le_bytes()));
+        } else if let Some((_, id)) = names.iter().find(|(name, _)| words.first() == Some(name)) {
+            regs.push(Reg::new(*id, hex(words[1])));
+        }
+    }
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(5), BootId([1; 16])));
+    let cause = Cause { kind: Some(CauseKind::FATAL_SIGNAL), pid: Some(PID), signal: Some(5), ..Cause::default() };
+    writer.put(SectionKind::CAUSE, &cause);
+    let role = Some(RegisterRole::FAULT);
+    let set = Registers { role, pid: Some(PID), regs: Some(List::new(&regs)), ..Registers::default() };
+    writer.put(SectionKind::REGISTERS, &set);
+    let mut put = |vaddr, bytes: &[u8]| {
+        let piece = Memory { pid: Some(PID), vaddr: Some(vaddr), bytes: Some(bytes), ..Memory::default() };
+        writer.put(SectionKind::STACKS, &piece);
+    };
+    put(low.expect("a stack"), &stack);
+    for (start, _, length) in image.loaded().filter(|_| memory) {
+        let mut bytes = vec![0; length as usize];
+        assert_eq!(image.read(start, &mut bytes), bytes.len());
+        put(start, &bytes);
+    }
+    let bytes = writer.finish().expect("memory");
+    Dump::load(DumpFile::from_bytes(bytes).expect("a dump"), Depth::Rules)
+}
+
+const LIMITS: Limits = Limits { depth: 4, elements: 16 };
+
+fn asked(memory: bool, text: Option<&str>, number: usize) -> Result<PrintReport, PrintError> {
+    let image = Arc::new(Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture"));
+    let dump = dump(&image, memory);
+    let mut symbols = Symbols::new();
+    symbols.add(LoadedImage::new(image, 0, Some(PID)));
+    let (case, ram) = (dump.case(), Ram::of(&dump));
+    let space = Wanted { pid: Some(PID), ..Wanted::default() }.find(&case).expect("recorded");
+    let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
+    let parsed = text.map(|text| (text, Expression::parse(text).expect("an expression")));
+    let expression = parsed.as_ref().map(|(text, parsed)| (*text, parsed));
+    print(subject, expression, FrameChoice { number, task: None }, LIMITS, "x")
+}
+
+/// The value in words, fields in braces.
+fn words(node: &Node) -> String {
+    if let Some(missing) = node.missing {
+        return format!("<{missing:?}>");
+    }
+    let mut out = node.value.clone().unwrap_or_default();
+    if !node.fields.is_empty() {
+        let name = |field: &Node| field.name.as_ref().map(|name| format!("{name}: ")).unwrap_or_default();
+        let fields: Vec<String> = node.fields.iter().map(|field| format!("{}{}", name(field), words(field))).collect();
+        out.push_str(&format!(" {{{}}}", fields.join(", ")));
+    }
+    out.trim().to_owned()
+}
+
+fn value(text: &str, number: usize) -> String {
+    words(&asked(true, Some(text), number).unwrap_or_else(|error| panic!("{text}: {error}")).values[0])
+}
+
+#[test]
+fn arguments_and_locals_of_a_frame_are_what_gdb_shows() {
+    let report = asked(true, None, 1).expect("a frame");
+    assert!(report.frame.as_deref().is_some_and(|frame| frame.starts_with("#1 values::inner+")), "{report:?}");
+    let shown: Vec<String> = report
+        .values
+        .iter()
+        .map(|node| format!("{} = {}", node.name.as_deref().unwrap_or_default(), words(node)))
+        .collect();
+    for wanted in [
+        "record = 0x402040",
+        "offset = -6",
+        "label = \"outer\"",
+        "numbers = 0x402002, 5 long {1, 2, 3, 5, 8}",
+        "list = {5, 2, 3}",
+        "level = 5",
+        "maybe = Some {0: 2}",
+        "pair = {0: -6, 1: 4294967298 (0x100000002)}",
+    ] {
+        assert!(shown.iter().any(|line| line == wanted), "{wanted} is not in {shown:#?}");
+    }
+    assert_eq!(value("count", 2), "3");
+}
+
+#[test]
+fn statics_are_shown_with_their_variants_and_parts_of_them_are_reached() {
+    let whole = value("RECORD", 0);
+    for wanted in [
+        "id: 4294967298 (0x100000002)",
+        "name: \"the record\"",
+        "shapes: {Circle {radius: 500}, Named {0: \"square\", 1: 4}, Empty}",
+        "none: None",
+        "letter: 'ß'",
+        "on: true",
+        "share: 0.25",
+        "level: High",
+    ] {
+        assert!(whole.contains(wanted), "{wanted} is not in {whole}");
+    }
+    assert_eq!(value("RECORD.shapes[0].radius", 0), "500");
+    assert_eq!(value("RECORD.shapes[1].1", 0), "4");
+    assert_eq!(value("*RECORD.at.Some.0", 0), "{x: -3, y: 4}");
+    assert_eq!(value("values::RECORD.at.0.y", 0), "4");
+    assert_eq!(value("record.name", 1), "\"the record\"");
+    assert_eq!(value("*pair", 0), "{0: -6, 1: 4294967298 (0x100000002)}");
+    assert_eq!(value("deep::NUMBERS[4]", 0), "8");
+    assert_eq!((value("deep::TWICE", 0), value("other::TWICE", 0)), ("1".to_owned(), "2".to_owned()));
+}
+
+#[test]
+fn what_is_not_in_the_dump_or_the_program_is_told_and_never_zero() {
+    let report = asked(false, Some("RECORD"), 0).expect("it is known where it is");
+    assert!(report.incomplete);
+    assert!(
+        report.values[0].fields.iter().all(|field| field.value.is_none() || field.missing.is_some()),
+        "{report:#?}"
+    );
+    let through = asked(false, Some("record.name"), 1).expect("a pointer in the stack");
+    assert_eq!(through.values[0].missing, Some(Missing::NotCaptured));
+    let refused = |text: &str, number| asked(true, Some(text), number).expect_err(text);
+    assert_eq!(refused("nothing", 0), PrintError::Unknown("nothing".to_owned()));
+    assert!(matches!(refused("TWICE", 0), PrintError::Ambiguous(names) if names.contains("other::TWICE")));
+    assert!(matches!(refused("RECORD.radius", 0), PrintError::Unfit { .. }));
+    assert!(matches!(refused("RECORD.id[3]", 0), PrintError::Unfit { .. }));
+    assert!(matches!(asked(true, None, 99), Err(PrintError::NoFrame { number: 99, .. })));
+}
+
+#[test]
+fn random_expressions_and_mutated_debug_information_end_without_a_panic() {
+    let mut seed = 0x0123_4567_89ab_cdef_u64;
+    let mut random = move || {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed
+    };
+    let parts =
+        ["*", "RECORD", ".", "shapes", "[", "1", "]", "0x", "::", "ß", " ", "record", "-", "99999999999999999999"];
+    for _ in 0..2000 {
+        let text: String = (0..1 + random() % 8).map(|_| parts[random() as usize % parts.len()]).collect();
+        let _ = Expression::parse(&text);
+    }
+    let whole = std::fs::read(fixture("values.elf")).expect("there");
+    let sound = Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture");
+    let dump = dump(&sound, true);
+    let (case, ram) = (dump.case(), Ram::of(&dump));
+    let space = Wanted { pid: Some(PID), ..Wanted::default() }.find(&case).expect("recorded");
+    let parsed = Expression::parse("RECORD").expect("an expression");
+    for _ in 0..300 {
+        let mut bytes = whole.clone();
+        for _ in 0..1 + random() % 6 {
+            // Behind the loaded parts, where the debug information is.
+            let at = 0x1000 + random() as usize % (bytes.len() - 0x1000);
+            bytes[at] = random() as u8;
+        }
+        let bytes = ImageBytes::Memory { name: "mutated".into(), bytes: bytes.into() };
+        let Ok(image) = Image::from_bytes(bytes, &IndexCache::none()) else { continue };
+        let mut symbols = Symbols::new();
+        symbols.add(LoadedImage::new(Arc::new(image), 0, Some(PID)));
+        let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
+        for number in 0..3 {
+            let _ = print(subject, None, FrameChoice { number, task: None }, LIMITS, "x");
+        }
+        let _ = print(subject, Some(("RECORD", &parsed)), FrameChoice::default(), LIMITS, "x");
+    }
+}
