@@ -17,7 +17,7 @@ use kwab::import::ImportReport;
 use kwab::model::DumpFile;
 use kwab::report::catalogue::{CatalogueEntry, concluded, unreadable};
 use kwab::report::ci::{self, Baseline, CiReport, Location, Seen, compare, github};
-use kwab::report::inspect::conclude;
+use kwab::report::inspect::{Options, conclude};
 use kwab::report::signature;
 use kwab::symbols::{SourceLines, Symbols};
 
@@ -191,7 +191,7 @@ impl Reading<'_> {
     }
 
     fn dump(&mut self, file: DumpFile, name: &str, log_line: Option<u64>) -> Result<()> {
-        let (dump, mut report) = inspected_file(file, name, 1);
+        let (dump, mut report) = inspected_file(file, name, Options { rows: 1, ..Options::default() });
         let case = dump.case();
         // Without symbols, as lists do: a baseline must not depend on which images a machine has.
         let judged = triage(&case, &Symbols::new(), &Backing::none(), name);

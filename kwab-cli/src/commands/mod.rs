@@ -17,6 +17,7 @@ mod log;
 mod manual;
 mod open;
 mod oracle;
+mod report;
 mod salvage;
 mod tui;
 
@@ -48,6 +49,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Cat(arguments) => cat::run(&arguments),
