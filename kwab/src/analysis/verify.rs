@@ -84,7 +84,8 @@ pub fn verify(case: &Case<'_>, backing: &Backing) -> Vec<WrongPage> {
 /// How much there was to compare.
 #[must_use]
 pub fn verified(case: &Case<'_>, backing: &Backing) -> Verified {
-    let reported: u64 = case.verify_oks.iter().filter_map(|event| event.verified).sum();
+    // A console may print any number.
+    let reported = case.verify_oks.iter().filter_map(|event| event.verified).fold(0, u64::saturating_add);
     let compared = |result: Option<CheckResult>| result != Some(CheckResult::UNREADABLE);
     let checked = case.checks.iter().filter(|check| compared(check.result)).count() as u64;
     let failed = case.checks.len() as u64 - checked;
@@ -92,7 +93,7 @@ pub fn verified(case: &Case<'_>, backing: &Backing) -> Verified {
     let foreign = foreign(case, backing);
     let fits = |path: &str| backing.file(path).is_some() && foreign.iter().all(|other| other.path != path);
     let here = pages.iter().filter(|page| fits(&page.path)).count() as u64;
-    let by_kernel = checked + reported;
+    let by_kernel = reported.saturating_add(checked);
     Verified { by_kernel, here, not_comparable: pages.len() as u64 - here + failed }
 }
 
