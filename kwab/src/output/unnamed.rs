@@ -7,7 +7,7 @@
 use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsRawFd as _;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags};
@@ -62,6 +62,7 @@ impl Unnamed {
             },
             Replace::Force => {
                 let held = Held::now();
+                take_over(&self.file, path);
                 let beside = free_name(path)?;
                 if self.link(&beside).is_err() {
                     drop(held);
@@ -99,6 +100,9 @@ impl Unnamed {
                 return Err(io::ErrorKind::Interrupted.into());
             }
         }
+        if replace == Replace::Force {
+            take_over(named.as_file(), path);
+        }
         let named = if replace == Replace::Force { named.persist(path) } else { named.persist_noclobber(path) };
         named.map(drop).map_err(|error| error.error)
     }
@@ -130,6 +134,15 @@ impl From<Unnamed> for File {
     fn from(unnamed: Unnamed) -> Self {
         unnamed.file
     }
+}
+
+/// Gives a file the permissions, and where that is allowed the owner, of the one that it replaces: what its owner kept
+/// private stays private.
+fn take_over(file: &File, replaced: &Path) {
+    let Some(old) = fs::symlink_metadata(replaced).ok().filter(fs::Metadata::is_file) else { return };
+    // Only root may give files away, and then the mode must not be wider for a moment than it is in the end.
+    let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
+    let _ = file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777));
 }
 
 /// A file with a temporary name.
@@ -182,5 +195,15 @@ mod tests {
         assert_eq!(fs::read_to_string(at("b")).unwrap(), "six");
         assert_eq!(names(folder.path()), ["a", "b"]);
         assert_eq!(fs::metadata(at("a")).unwrap().permissions(), fs::metadata(at("b")).unwrap().permissions());
+        // What was private stays private.
+        for name in ["a", "b"] {
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o400)).unwrap();
+        }
+        unnamed("seven").name(&at("a"), Replace::Force).unwrap();
+        unnamed("eight").copy(&at("b"), Replace::Force).unwrap();
+        for (name, text) in [("a", "seven"), ("b", "eight")] {
+            assert_eq!(fs::metadata(at(name)).unwrap().mode() & 0o777, 0o400, "{name}");
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), text);
+        }
     }
 }
