@@ -1,6 +1,6 @@
 //! An inspection as one HTML file: complete without a network, with a script of its own for search, keys and timeline.
 //!
-//! A dump is hostile input. Every string of it passes [`text`], which leaves no character that has a meaning in HTML,
+//! A dump is hostile input. Every string of it passes `text`, which leaves no character that has a meaning in HTML,
 //! in a quoted attribute or to a terminal. The page's content security policy names the hashes of its one script and
 //! its one style and allows nothing else, so nothing of a dump would run even if an escape were forgotten.
 //!

@@ -1,6 +1,6 @@
 //! An inspection as Markdown, for an issue or a mail: what a reader needs first, at most [`LIMIT`] bytes of it.
 //!
-//! Sentences are escaped character by character ([`plain_text`]); rows of code stand in fences that are longer than any
+//! Sentences are escaped character by character (`plain_text`); rows of code stand in fences that are longer than any
 //! run of backticks in them. So nothing of a dump becomes markup, HTML, a link or a mention. A block that does not fit
 //! is left out and named.
 
