@@ -184,3 +184,17 @@ fn no_report_replaces_a_log_or_dump_that_was_found_in_a_directory() {
     assert_eq!(code, Some(2));
     assert!(stderr.contains("two reports would go to one file"), "{stderr}");
 }
+
+#[test]
+fn a_symbol_of_the_linker_is_not_the_function_of_a_crash() {
+    let folder = folder();
+    let at = folder.path();
+    fs::copy(log("kevlar-panic-socket"), at.join("a.log")).expect("copied");
+    assert!(fs::read_to_string(at.join("a.log")).expect("text").contains("__executable_start"));
+    let (code, stdout, stderr) = status(at, "ci a.log --baseline known.toml --write-baseline --json");
+    assert_eq!(code, Some(0), "{stderr}");
+    let known = fs::read_to_string(at.join("known.toml")).expect("written");
+    let key = known.lines().find(|line| line.starts_with("key = ")).expect("a key");
+    assert!(key.contains("JUMP-ZERO") && !key.contains("executable_start") && !key.contains("page_fault"), "{key}");
+    assert!(stdout.contains("JUMP-ZERO"), "{stdout}");
+}
