@@ -88,6 +88,8 @@ pub(crate) enum Command {
     Print(crate::addresses::Print),
     /// Write every record as JSON, JSON lines or CSV, or the dump as a core file, a trace or stacks.
     Export(Export),
+    /// Write an inspection as one HTML file, or as Markdown.
+    Report(ReportFile),
     /// Check that dumps are undamaged.
     Check(Check),
     /// Write what survives of a damaged dump as a sound one.
@@ -388,6 +390,33 @@ pub(crate) struct Follow {
     /// Print one line of JSON per event; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
+}
+
+/// Arguments of `kwab report`.
+#[derive(Debug, Args)]
+pub(crate) struct ReportFile {
+    /// The dump or serial log; - is stdin.
+    pub dump: PathBuf,
+    #[command(flatten)]
+    pub which: Which,
+    /// Output file, - for stdout; without it the dump's name with .html or .md, in the current directory.
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Write Markdown, for an issue or a mail.
+    #[arg(long)]
+    pub md: bool,
+    /// Rows of each list that can be long.
+    #[arg(short = 'n', long, default_value_t = 2000, value_name = "N")]
+    pub rows: usize,
+    /// File, directory or initramfs with images; may be given several times.
+    #[arg(long, value_name = "PATH")]
+    pub symbols: Vec<PathBuf>,
+    /// Directory with sources, for source paths that do not exist on this machine; may be given several times.
+    #[arg(long, value_name = "DIR")]
+    pub source: Vec<PathBuf>,
+    /// Overwrite an existing file.
+    #[arg(short, long)]
+    pub force: bool,
 }
 
 /// Arguments of `kwab check`.

@@ -120,3 +120,18 @@ fn exports_for_other_tools_are_written_whole_or_refused_with_a_reason() {
     let output = kwab().arg("export").arg(recording).args(["--to", "elf-core"]).assert().code(2).get_output().clone();
     assert!(String::from_utf8_lossy(&output.stderr).contains("no registers"));
 }
+
+#[test]
+fn numbers_of_pages_that_no_machine_has_are_told_and_do_not_overflow() {
+    let folder = tempfile::TempDir::new().expect("a temporary folder");
+    let many =
+        "DBG {\"type\":\"page_verify_ok\",\"seq\":1,\"ns\":1,\"pid\":1,\"verified\":18446744073709551615}\n".repeat(2);
+    let oops = include_str!("../../kwab/src/follow/oops.txt");
+    std::fs::write(folder.path().join("a.log"), many + oops).expect("written");
+    for form in [&["verify-pages", "a.log"][..], &["verify-pages", "a.log", "--json"]] {
+        let output = kwab().current_dir(folder.path()).args(form).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(0), "{form:?}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(said.contains("18,446,744,073,709,551,615") || said.contains("18446744073709551615"), "{said}");
+    }
+}

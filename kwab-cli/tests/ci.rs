@@ -164,3 +164,37 @@ fn outputs_never_replace_what_is_read_and_damage_is_its_own_status() {
     let (code, _, stderr) = status(at, "ci nothing --baseline known.toml");
     assert_eq!(code, Some(2), "{stderr}");
 }
+
+#[test]
+fn no_report_replaces_a_log_or_dump_that_was_found_in_a_directory() {
+    let folder = folder();
+    let at = folder.path();
+    fs::create_dir(at.join("run")).expect("made");
+    fs::copy(log("kevlar-panic-socket"), at.join("run/a.log")).expect("copied");
+    fs::copy(at.join("run/a.log"), at.join("run/b.kwab")).expect("copied");
+    fs::write(at.join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    let before = fs::read(at.join("run/a.log")).expect("there");
+    for report in ["--junit run/a.log", "--md run/b.kwab", "--sarif ./run/../run/a.log"] {
+        let (code, _, stderr) = status(at, &format!("ci run --baseline known.toml {report}"));
+        assert_eq!(code, Some(2), "{report}: {stderr}");
+        assert!(stderr.contains("is an input of this command"), "{report}: {stderr}");
+        assert_eq!(fs::read(at.join("run/a.log")).expect("there"), before, "{report}");
+    }
+    let (code, _, stderr) = status(at, "ci run/a.log --baseline known.toml --md same --sarif same");
+    assert_eq!(code, Some(2));
+    assert!(stderr.contains("two reports would go to one file"), "{stderr}");
+}
+
+#[test]
+fn a_symbol_of_the_linker_is_not_the_function_of_a_crash() {
+    let folder = folder();
+    let at = folder.path();
+    fs::copy(log("kevlar-panic-socket"), at.join("a.log")).expect("copied");
+    assert!(fs::read_to_string(at.join("a.log")).expect("text").contains("__executable_start"));
+    let (code, stdout, stderr) = status(at, "ci a.log --baseline known.toml --write-baseline --json");
+    assert_eq!(code, Some(0), "{stderr}");
+    let known = fs::read_to_string(at.join("known.toml")).expect("written");
+    let key = known.lines().find(|line| line.starts_with("key = ")).expect("a key");
+    assert!(key.contains("JUMP-ZERO") && !key.contains("executable_start") && !key.contains("page_fault"), "{key}");
+    assert!(stdout.contains("JUMP-ZERO"), "{stdout}");
+}

@@ -18,24 +18,7 @@ use serde_json::Value;
 const PATIENCE: Duration = Duration::from_secs(60);
 
 const BANNER: &str = "[    0.000000] Linux version 6.1.0-44-amd64 (debian-kernel@lists.debian.org) (gcc-12)\n";
-const OOPS: &str = "\
-[    5.100000] BUG: kernel NULL pointer dereference, address: 0000000000000008
-[    5.100001] #PF: supervisor read access in kernel mode
-[    5.100002] #PF: error_code(0x0000) - not-present page
-[    5.100003] Oops: 0000 [#1] PREEMPT SMP NOPTI
-[    5.100004] CPU: 0 PID: 77 Comm: cat Not tainted 6.1.0-44-amd64 #1  Debian 6.1.164-1
-[    5.100005] RIP: 0010:crashme_read+0x12/0x40 [crashme]
-[    5.100006] RSP: 0018:ffffc90000157e20 EFLAGS: 00010246
-[    5.100007] RAX: 0000000000000000 RBX: ffff888003c5d000 RCX: 0000000000000000
-[    5.100008] Call Trace:
-[    5.100009]  <TASK>
-[    5.100010]  vfs_read+0x9f/0x1a0
-[    5.100011]  ksys_read+0x63/0xe0
-[    5.100012]  do_syscall_64+0x55/0xb0
-[    5.100013]  </TASK>
-[    5.100014] CR2: 0000000000000008
-[    5.100015] ---[ end trace 0000000000000000 ]---
-";
+const OOPS: &str = include_str!("../../kwab/src/follow/oops.txt");
 
 /// A running `kwab follow --json`; killed when a test fails.
 struct Following {
@@ -207,6 +190,42 @@ fn sockets_and_commands_are_consoles_too() {
     let said = text(&output.stdout);
     assert!(said.contains("crash: panic  platform/x64/interrupt.rs:350"), "{said}");
     assert!(said.contains("next: kwab triage dumps/cat-1.kwab"), "{said}");
+}
+
+#[test]
+fn a_command_may_end_in_order_and_one_that_will_not_is_killed() {
+    for (trap, ends_in_order) in [("echo asked > told; exit 0", true), ("", false)] {
+        let folder = folder();
+        fs::write(folder.path().join("oops"), OOPS).expect("written");
+        let script = format!("trap '{trap}' TERM\necho $$ > pid\ncat oops\nwhile :; do sleep 0.1; done\n");
+        fs::write(folder.path().join("machine"), script).expect("written");
+        let mut following = Following::start(folder.path(), &["--exec", "sh machine", "--once"]);
+        following.event("begins");
+        following.event("crash");
+        let begun = Instant::now();
+        assert_eq!(following.end().0, Some(1));
+        assert_eq!(folder.path().join("told").exists(), ends_in_order);
+        assert!(begun.elapsed() < PATIENCE / 2);
+        let pid = fs::read_to_string(folder.path().join("pid")).expect("it began");
+        let process = format!("/proc/{}/cmdline", pid.trim());
+        let is_there = fs::read(process).is_ok_and(|line| line.windows(7).any(|word| word == b"machine"));
+        assert!(!is_there, "{pid} is gone");
+    }
+}
+
+#[test]
+fn a_hook_that_does_not_end_is_ended_when_the_user_asks() {
+    let folder = folder();
+    let hook = "sh -c 'echo $$ > pid; exec sleep 300'";
+    let mut following = Following::start(folder.path(), &["-", "--on-crash", hook]);
+    following.write(OOPS);
+    following.event("begins");
+    following.event("crash");
+    until("the hook runs", || folder.path().join("pid").exists());
+    following.signal("-TERM");
+    let (code, stderr) = following.end();
+    assert_eq!(code, Some(1), "{stderr}");
+    assert!(stderr.contains("--on-crash: ended while it ran"), "{stderr}");
 }
 
 #[test]

@@ -69,6 +69,8 @@ const COMMANDS: &[&str] = &[
     "diff D D --json",
     "diff . .",
     "list D --filter cause:x",
+    "report D -o -",
+    "report D --md -o -",
     "cat D nonsense",
     "salvage D -o good.kwab",
     "salvage D -o good.kwab --force --json",

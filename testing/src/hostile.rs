@@ -161,7 +161,7 @@ fn compare_with_itself(file: DumpFile) {
 
 fn diff_with_itself(file: DumpFile) {
     let dump = Dump::load(file, Depth::Digest);
-    let report = inspect::inspect(&dump, "x", inspect::Options { rows: 2000 });
+    let report = inspect::inspect(&dump, "x", inspect::Options { rows: 2000, ..Default::default() });
     let (case, symbols) = (dump.case(), Symbols::default());
     let ctx = analysis::Context::new(&case, &symbols, &Backing::none());
     let triage = analysis::judge(&ctx, "x");

@@ -5,8 +5,8 @@
 //! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
 //! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`];
-//! [`jobs`] runs many programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges
-//! leave and [`page`] renders it; [`house`] reads the sources.
+//! [`browser`] opens pages, [`jobs`] runs many programs in one guest, [`evidence`] keeps dumps of machines that died,
+//! [`results`] is what judges leave and [`page`] renders it; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -14,6 +14,7 @@
 pub mod bench;
 pub mod binary;
 pub mod boot;
+pub mod browser;
 pub mod commands;
 pub mod contracts;
 pub mod crashes;

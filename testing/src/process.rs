@@ -1,9 +1,9 @@
 //! Runs other programs: the only module of this package that starts a process.
 //!
-//! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of three ways:
+//! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of four ways:
 //! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::spawn`] leaves it to
-//! the caller. Every error carries the command line as one could type it, so that a failure can be repeated by hand; a
-//! program past its limit is killed by its own process id and nothing else is.
+//! the caller, [`Call::converse`] with its input too. Every error carries the command line as one could type it, so
+//! that a failure can be repeated by hand; a program past its limit is killed by its own process id, and nothing else.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -156,6 +156,13 @@ impl Call {
     pub fn spawn(&self) -> Result<Child, Error> {
         let mut command = self.command();
         command.stdin(Stdio::null()).stdout(Stdio::piped());
+        self.start(command)
+    }
+
+    /// Starts it with its standard input and output piped to the caller, who waits for it.
+    pub fn converse(&self) -> Result<Child, Error> {
+        let mut command = self.command();
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
         self.start(command)
     }
 

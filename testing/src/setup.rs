@@ -28,6 +28,8 @@ pub enum Tool {
     QemuArm,
     /// The C compiler for arm64.
     Arm64Gcc,
+    /// The browser that opens reports.
+    Chromium,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -39,6 +41,7 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::DpkgSource, "dpkg-source", &["dpkg-dev", "xz-utils", "patch"], "unpacks the suites' sources"),
     (Tool::QemuArm, "qemu-system-aarch64", &["qemu-system-arm"], "boots arm64 kernels"),
     (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
+    (Tool::Chromium, "chromium", &["chromium"], "opens reports as a reader does"),
 ];
 
 /// The compilation targets that the tests build for, beside the host's own.

@@ -17,7 +17,7 @@ use kwab::import::ImportReport;
 use kwab::model::DumpFile;
 use kwab::report::catalogue::{CatalogueEntry, concluded, unreadable};
 use kwab::report::ci::{self, Baseline, CiReport, Location, Seen, compare, github};
-use kwab::report::inspect::conclude;
+use kwab::report::inspect::{Options, conclude};
 use kwab::report::signature;
 use kwab::symbols::{SourceLines, Symbols};
 
@@ -32,10 +32,10 @@ use crate::render;
 /// Runs the command.
 pub(crate) fn run(arguments: &Ci, color: Color) -> Result<ExitCode> {
     check_sources(&arguments.symbols)?;
-    let outputs = Outputs::of(arguments)?;
+    let files = files(&arguments.runs);
+    let outputs = Outputs::of(arguments, &files)?;
     let baseline = read_baseline(arguments)?;
     let mut reading = Reading { arguments, seen: Vec::new(), cut: Vec::new(), readable: true };
-    let files = files(&arguments.runs);
     files.iter().for_each(|path| reading.file(path));
     if files.is_empty() {
         bail!("no .kwab and no .log in the directories: a run that left nothing cannot be judged");
@@ -106,8 +106,9 @@ struct Outputs {
 }
 
 impl Outputs {
-    fn of(arguments: &Ci) -> Result<Self> {
-        let inputs = || arguments.runs.iter().map(PathBuf::as_path).chain([arguments.baseline.as_path()]);
+    /// None of them may be a file that is read, whether it was named or found in a directory.
+    fn of(arguments: &Ci, files: &[PathBuf]) -> Result<Self> {
+        let inputs = || files.iter().map(PathBuf::as_path).chain([arguments.baseline.as_path()]);
         let output =
             |path: &Option<PathBuf>| path.as_deref().map(|path| Output::of(Some(path), true, inputs())).transpose();
         let outputs =
@@ -116,6 +117,12 @@ impl Outputs {
         let to_stdout = all.into_iter().flatten().filter(|output| output.is_stdout()).count();
         if to_stdout + usize::from(arguments.json) > 1 {
             bail!("several reports would go to stdout; name files for all but one");
+        }
+        let mut paths: Vec<&Path> =
+            all.into_iter().flatten().map(Output::path).filter(|path| !is_stdio(path)).collect();
+        paths.sort_unstable();
+        if let Some(same) = paths.windows(2).find(|pair| pair[0] == pair[1]) {
+            bail!("{}: two reports would go to one file; name one for each", shown(same[0]));
         }
         Ok(outputs)
     }
@@ -191,7 +198,7 @@ impl Reading<'_> {
     }
 
     fn dump(&mut self, file: DumpFile, name: &str, log_line: Option<u64>) -> Result<()> {
-        let (dump, mut report) = inspected_file(file, name, 1);
+        let (dump, mut report) = inspected_file(file, name, Options { rows: 1, ..Options::default() });
         let case = dump.case();
         // Without symbols, as lists do: a baseline must not depend on which images a machine has.
         let judged = triage(&case, &Symbols::new(), &Backing::none(), name);

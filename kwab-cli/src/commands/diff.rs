@@ -10,11 +10,11 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
+use kwab::analysis::Context;
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Context, judge};
 use kwab::report::catalogue::{CatalogueEntry, concluded};
 use kwab::report::diff::{Subject, diff, folders};
-use kwab::report::inspect::conclude;
+use kwab::report::inspect::{Options, conclude};
 use kwab::symbols::SourceLines;
 
 use super::analyse::{check_sources, load_images};
@@ -59,13 +59,13 @@ fn of_dumps(arguments: &Diff, style: Style) -> Result<ExitCode> {
 
 /// The facts of a dump, and whether it is undamaged.
 fn subject(path: &Path, arguments: &Diff) -> Result<(Subject, bool)> {
-    let (dump, mut report) = inspected(path, 1, COMPARED)?;
+    let (dump, mut report) = inspected(path, 1, Options { rows: COMPARED, ..Options::default() })?;
     let name = shown(path);
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
-    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(arguments.symbols.source.clone()), &name);
+    let sources = &mut SourceLines::new(arguments.symbols.source.clone());
+    let triage = conclude(&mut report, &case, &images.symbols, sources, &name);
     let ctx = Context::new(&case, &images.symbols, &Backing::none());
-    let triage = judge(&ctx, &name);
     let entry = concluded(&dump, &name, &triage);
     let sound = report.completeness.defects.is_empty();
     Ok((Subject::of(entry, &report, &ctx, &triage), sound))

@@ -6,9 +6,11 @@
 //! so that `kill -9` of kwab loses no more. A crash is announced when its report has ended, or after silence; what
 //! comes right after, such as the panic behind an oops, is added to the same dump. `--on-crash` runs a command with the
 //! dump as last argument and as `KWAB_DUMP`; `KWAB_EVENT` is `crash` or `silent`, `KWAB_SIGNATURE` its signature. No
-//! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written.
+//! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written; the command of
+//! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then.
 //! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent.
 
+mod child;
 mod hook;
 mod source;
 
@@ -66,7 +68,7 @@ pub(crate) fn run(arguments: &Follow) -> Result<ExitCode> {
     let ended = session.follow(&console, || asked.load(Ordering::SeqCst));
     let (crashes, is_silent) = (session.crashes, session.is_silent);
     console.close();
-    hooks.finish();
+    hooks.finish(|| asked.load(Ordering::SeqCst));
     ended?;
     Ok(ExitCode::from(match (crashes, is_silent) {
         (1.., _) => FINDINGS,

@@ -38,16 +38,16 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
 }
 
 /// A dump as conclusions need it, and what its records say.
-pub(super) fn inspected(path: &Path, number: usize, rows: usize) -> Result<(Dump, Report)> {
+pub(super) fn inspected(path: &Path, number: usize, options: Options) -> Result<(Dump, Report)> {
     let file = open_file(path, number)?;
     tell_others(&file, path);
-    Ok(inspected_file(file, &shown(path), rows))
+    Ok(inspected_file(file, &shown(path), options))
 }
 
 /// The same of an open dump; `name` is how the user names it.
-pub(super) fn inspected_file(file: DumpFile, name: &str, rows: usize) -> (Dump, Report) {
+pub(super) fn inspected_file(file: DumpFile, name: &str, options: Options) -> (Dump, Report) {
     let dump = Dump::load(file, Depth::Digest);
-    let mut report = inspect(&dump, name, Options { rows });
+    let mut report = inspect(&dump, name, options);
     let whole = dump.file.len <= JUDGED_WHOLE && dump.left_out > 0;
     let mut dump = if whole { dump.with_the_rest() } else { dump };
     dump.file.release();
@@ -59,7 +59,8 @@ pub(super) fn inspected_file(file: DumpFile, name: &str, rows: usize) -> (Dump, 
 fn report(arguments: &Inspect) -> Result<Report> {
     let symbols = &arguments.symbols;
     check_sources(symbols)?;
-    let (dump, mut report) = inspected(&arguments.dump, arguments.which.number, arguments.rows.max(1))?;
+    let options = Options { rows: arguments.rows.max(1), ..Options::default() };
+    let (dump, mut report) = inspected(&arguments.dump, arguments.which.number, options)?;
     let case = dump.case();
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);

@@ -19,6 +19,7 @@ mod manual;
 mod open;
 mod oracle;
 mod print;
+mod report;
 mod salvage;
 mod tui;
 
@@ -54,6 +55,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Whatis(arguments) => address::run_whatis(&arguments),
         Command::Print(arguments) => print::run(&arguments),
         Command::Check(arguments) => check::run(&arguments),
+        Command::Report(arguments) => report::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Cat(arguments) => cat::run(&arguments),

@@ -76,7 +76,7 @@ fn open_named(name: &Path) -> Result<DumpFile, OpenError> {
 
 /// Says what the crash is about, and what it spent its time on.
 fn told(generation: u64, name: &str, dump: &Dump, send: &mut dyn FnMut(Message)) -> Arc<Report> {
-    let report = Arc::new(inspect(dump, name, Options { rows: ROWS }));
+    let report = Arc::new(inspect(dump, name, Options { rows: ROWS, ..Options::default() }));
     send(Message::Head { generation, report: Arc::clone(&report) });
     send(Message::List { generation, slot: Slot::Profile, view: Arc::new(profile::profile(&report)) });
     report

@@ -1,28 +1,12 @@
 //! A console in time: what is on disk and announced after each line.
 
+use kwab_format::armour::{LINE_LEN, encode_line};
 use kwab_format::record::Text;
 
 use super::*;
 use crate::model::{Death, Depth, Dump};
 
-const OOPS: &str = "\
-[    5.100000] BUG: kernel NULL pointer dereference, address: 0000000000000008
-[    5.100001] #PF: supervisor read access in kernel mode
-[    5.100002] #PF: error_code(0x0000) - not-present page
-[    5.100003] Oops: 0000 [#1] PREEMPT SMP NOPTI
-[    5.100004] CPU: 0 PID: 77 Comm: cat Not tainted 6.1.0-44-amd64 #1  Debian 6.1.164-1
-[    5.100005] RIP: 0010:crashme_read+0x12/0x40 [crashme]
-[    5.100006] RSP: 0018:ffffc90000157e20 EFLAGS: 00010246
-[    5.100007] RAX: 0000000000000000 RBX: ffff888003c5d000 RCX: 0000000000000000
-[    5.100008] Call Trace:
-[    5.100009]  <TASK>
-[    5.100010]  vfs_read+0x9f/0x1a0
-[    5.100011]  ksys_read+0x63/0xe0
-[    5.100012]  do_syscall_64+0x55/0xb0
-[    5.100013]  </TASK>
-[    5.100014] CR2: 0000000000000008
-[    5.100015] ---[ end trace 0000000000000000 ]---
-";
+const OOPS: &str = include_str!("oops.txt");
 const BANNER: &str = "[    0.000000] Linux version 6.1.0-44-amd64 (debian-kernel@lists.debian.org) (gcc-12)\n";
 const PANIC: &str = "[    5.200000] Kernel panic - not syncing: Fatal exception\n";
 
@@ -190,4 +174,40 @@ fn the_memory_of_a_console_that_speaks_for_ever_is_bounded() {
         held += count;
     }
     assert!((10_000..=21_000).contains(&held), "{held}: between ten and twenty lines and a bit");
+}
+
+#[test]
+fn an_armoured_dump_in_the_stream_is_a_crash_with_all_that_the_kernel_wrote() {
+    let bytes = std::fs::read("../testing/dumps/null-dereference.kwab").expect("checked in");
+    let own = Dump::from_bytes(bytes.clone()).expect("a dump");
+    let id = own.file.header.expect("it has one").dump_id;
+    let mut out = [0; LINE_LEN + 1];
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    let mut events = Vec::new();
+    for (index, piece) in bytes.chunks(48).enumerate() {
+        let line = encode_line(id, u32::try_from(index * 48).expect("small"), piece, &mut out).to_vec();
+        // Other processors go on printing.
+        if index % 7 == 3 {
+            events.extend(bench.take("[    6.000000] e1000: link is up\n"));
+        }
+        // A serial line ends where a read ends only by chance.
+        let (one, two) = line.split_at(line.len() / 2);
+        for part in [one, two] {
+            events.extend(bench.follower.take(part, bench.now).expect("written"));
+        }
+    }
+    events.extend(bench.take("\n"));
+    events.extend(bench.pass(2_000));
+    events.extend(bench.follower.end().expect("written"));
+    let found = crashes(&events);
+    assert_eq!(found.len(), 1, "{events:#?}");
+    assert_eq!(found[0].signature, crate::report::inspect::signature_of(&own));
+    let name = found[0].path.file_name().and_then(|name| name.to_str()).expect("UTF-8");
+    let kept = bench.dump(name);
+    assert_eq!(Death::of(&kept).map(|death| death.ip), Death::of(&own).map(|death| death.ip));
+    for section in &own.file.sections {
+        let kind = section.header.kind;
+        assert!(kept.file.sections.iter().any(|kept| kept.header.kind == kind), "{kind:?} is there");
+    }
 }

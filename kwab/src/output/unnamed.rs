@@ -61,8 +61,8 @@ impl Unnamed {
                 other => other,
             },
             Replace::Force => {
-                keep_owner(&self.file, path)?;
                 let held = Held::now();
+                take_over(&self.file, path);
                 let beside = free_name(path)?;
                 if self.link(&beside).is_err() {
                     drop(held);
@@ -94,14 +94,14 @@ impl Unnamed {
     fn copy(&mut self, path: &Path, replace: Replace) -> io::Result<()> {
         let held = Held::now();
         let mut named = temporary(folder_of(path))?;
-        if replace == Replace::Force {
-            keep_owner(named.as_file(), path)?;
-        }
         self.file.seek(SeekFrom::Start(0))?;
         while io::copy(&mut Read::take(&mut self.file, CHUNK), &mut named)? > 0 {
             if held.is_pending() {
                 return Err(io::ErrorKind::Interrupted.into());
             }
+        }
+        if replace == Replace::Force {
+            take_over(named.as_file(), path);
         }
         let named = if replace == Replace::Force { named.persist(path) } else { named.persist_noclobber(path) };
         named.map(drop).map_err(|error| error.error)
@@ -136,19 +136,13 @@ impl From<Unnamed> for File {
     }
 }
 
-/// Gives a file the permissions, and where that is allowed the owner, of the one that it replaces: a dump that was kept
-/// private stays so.
-fn keep_owner(file: &File, path: &Path) -> io::Result<()> {
-    let Ok(before) = fs::symlink_metadata(path) else { return Ok(()) };
-    if !before.is_file() {
-        return Ok(());
-    }
-    let own = file.metadata()?;
-    if (own.uid(), own.gid()) != (before.uid(), before.gid()) {
-        // Only root may give a file away; without that it stays with who wrote it, as it would be in a free name.
-        let _ = std::os::unix::fs::fchown(file, Some(before.uid()), Some(before.gid()));
-    }
-    file.set_permissions(fs::Permissions::from_mode(before.mode() & 0o777))
+/// Gives a file the permissions, and where that is allowed the owner, of the one that it replaces: what its owner kept
+/// private stays private.
+fn take_over(file: &File, replaced: &Path) {
+    let Some(old) = fs::symlink_metadata(replaced).ok().filter(fs::Metadata::is_file) else { return };
+    // Only root may give files away, and then the mode must not be wider for a moment than it is in the end.
+    let _ = std::os::unix::fs::fchown(file, Some(old.uid()), Some(old.gid()));
+    let _ = file.set_permissions(fs::Permissions::from_mode(old.mode() & 0o777));
 }
 
 /// A file with a temporary name.
@@ -201,6 +195,16 @@ mod tests {
         assert_eq!(fs::read_to_string(at("b")).unwrap(), "six");
         assert_eq!(names(folder.path()), ["a", "b"]);
         assert_eq!(fs::metadata(at("a")).unwrap().permissions(), fs::metadata(at("b")).unwrap().permissions());
+        // What was private stays private.
+        for name in ["a", "b"] {
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o400)).unwrap();
+        }
+        unnamed("seven").name(&at("a"), Replace::Force).unwrap();
+        unnamed("eight").copy(&at("b"), Replace::Force).unwrap();
+        for (name, text) in [("a", "seven"), ("b", "eight")] {
+            assert_eq!(fs::metadata(at(name)).unwrap().mode() & 0o777, 0o400, "{name}");
+            assert_eq!(fs::read_to_string(at(name)).unwrap(), text);
+        }
     }
 
     #[test]

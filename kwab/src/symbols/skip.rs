@@ -96,9 +96,13 @@ pub fn role(name: &str) -> Role {
     if is_machinery(name) || is_of_the_library(name) || begins(ENTRIES) {
         return Role::Reporter;
     }
-    // The function that a kernel in Rust panics with, whatever it belongs to.
+    if BOUNDARIES.contains(&plain(name)) {
+        return Role::Reporter;
+    }
+    // The function that a kernel in Rust panics with or enters a fault by, whatever it belongs to; the path before it
+    // may be shortened.
     let called = path.split('(').next().unwrap_or(path);
-    if called.rsplit("::").next().is_some_and(|last| PANICS.contains(&last.trim_end())) {
+    if called.rsplit(':').next().is_some_and(|last| PANICS.contains(&last.trim_end()) || FAULTS.contains(&last)) {
         return Role::Reporter;
     }
     if begins(WAITERS) {
@@ -134,6 +138,39 @@ const PANICS: &[&str] = &[
     "panic_handler",
     "begin_panic",
     "begin_panic_handler",
+];
+
+/// Last components of paths of functions that kernels in Rust take a fault by.
+const FAULTS: &[&str] = &["handle_kernel_page_fault", "handle_page_fault", "page_fault_handler"];
+
+/// Symbols that linkers and their scripts define at the bounds of sections and images: an address has such a name when
+/// no function is near it (GNU ld manual, "Source Code Reference"; `PROVIDE` in its default script).
+const BOUNDARIES: &[&str] = &[
+    "__executable_start",
+    "__ehdr_start",
+    "__image_base__",
+    "__text_start",
+    "__text_end",
+    "_text",
+    "_stext",
+    "_etext",
+    "__etext",
+    "etext",
+    "_sinittext",
+    "_einittext",
+    "__init_begin",
+    "__init_end",
+    "__start_rodata",
+    "__end_rodata",
+    "_sdata",
+    "_edata",
+    "edata",
+    "__bss_start",
+    "__bss_stop",
+    "_end",
+    "end",
+    "_GLOBAL_OFFSET_TABLE_",
+    "_DYNAMIC",
 ];
 
 /// Whether a function is the standard library's implementation of a trait of its own: `<[u8] as

@@ -5,6 +5,7 @@ pub mod bench_boot;
 pub mod bench_import;
 pub mod bench_symbols;
 pub mod boot;
+pub mod browser;
 pub mod contracts;
 pub mod crashes;
 pub mod demo;
@@ -58,6 +59,8 @@ enum Command {
     Boot(crate::boot::Options),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::BenchArguments),
+    /// Open reports of kwab in a headless Chromium, hostile ones too.
+    Browser(browser::BrowserArguments),
     /// Run the contracts under our kernel and compare with Linux.
     Contracts(contracts::ContractsArguments),
     /// Let our kernel die in every way and check what it tells.
@@ -118,6 +121,7 @@ pub fn main() -> ExitCode {
         Command::Setup => setup::run(consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
+        Command::Browser(arguments) => browser::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::Crashes(arguments) => crashes::run(&arguments, consent),
         Command::Demo => demo::run(consent),

@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use super::{
-    bench, boot, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
+    bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
     linux_crashes, lost, mutants, outside, selftest, sizes, suite,
 };
 use crate::binary;
@@ -70,6 +70,7 @@ const STEPS: &[Step] = &[
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
+    Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step {
         name: "selftest",
         run: |consent, _| selftest::run(&selftest::SelftestArguments::default(), consent).map(drop),

@@ -5,11 +5,16 @@ use std::io;
 use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use super::complain;
+use super::{NAP, child, complain};
+use crate::output::remark;
 
+/// How long calls may take after the user asked to end.
+const LAST: Duration = Duration::from_secs(5);
 /// Calls that wait; a crash loop must not fill the memory.
 const MOST: usize = 1024;
 
@@ -71,13 +76,22 @@ impl Hooks {
         }
     }
 
-    /// Waits for all calls.
-    pub(super) fn finish(&mut self) {
+    /// Waits for all calls; from when the user asks to end on, for [`LAST`], and then ends the one that runs.
+    pub(super) fn finish(&mut self, asked: impl Fn() -> bool) {
+        let mut last = None;
         while self.running.is_some() || !self.waiting.is_empty() {
-            if let Some(mut child) = self.running.take()
-                && let Err(error) = child.wait()
-            {
-                complain(self.program(), &error);
+            if asked() && *last.get_or_insert_with(|| Instant::now() + LAST) <= Instant::now() {
+                self.running.take().into_iter().for_each(child::end);
+                let left = self.waiting.len();
+                self.waiting.clear();
+                remark(&format!("kwab: --on-crash: ended while it ran; {left} more calls are left out\n"));
+                return;
+            }
+            if let Some(child) = &mut self.running {
+                child::ends_within(child, NAP, &asked);
+            }
+            if asked() {
+                thread::sleep(NAP);
             }
             self.poll();
         }

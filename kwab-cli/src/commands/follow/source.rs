@@ -102,11 +102,10 @@ impl Console {
 
     /// Ends the command that was started.
     pub(super) fn close(self) {
-        if let Some(mut child) = self.child {
-            // It may have ended by itself.
-            let _ = child.kill();
-            let _ = child.wait();
-        }
+        let Self { child, chunks, .. } = self;
+        // A command that still writes gets SIGPIPE or SIGTERM, and does not wait for a reader.
+        drop(chunks);
+        child.into_iter().for_each(super::child::end);
     }
 }
 

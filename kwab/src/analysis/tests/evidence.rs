@@ -145,7 +145,9 @@ fn a_death_that_no_rule_explains_is_a_finding_all_the_same() {
 fn inspected(maker: &Maker) -> crate::report::inspect::CauseReport {
     let file = crate::model::DumpFile::from_bytes(maker.bytes()).unwrap();
     let dump = Dump::load(file, crate::model::Depth::Digest);
-    crate::report::inspect::inspect(&dump, "x", crate::report::inspect::Options { rows: 8 }).cause.unwrap()
+    crate::report::inspect::inspect(&dump, "x", crate::report::inspect::Options { rows: 8, ..Default::default() })
+        .cause
+        .unwrap()
 }
 
 #[test]

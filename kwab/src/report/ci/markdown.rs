@@ -6,7 +6,7 @@
 use std::fmt::Write as _;
 
 use super::{Bug, CiReport, verdict};
-use crate::plain;
+use crate::report::markdown::{more, plain_text};
 
 /// New crashes that have a row.
 const NEW: usize = 12;
@@ -61,55 +61,12 @@ fn list_of_damage(out: &mut String, damaged: &[String]) {
     more(out, damaged.len(), OTHERS, "damaged");
 }
 
-fn more(out: &mut String, all: usize, shown: usize, what: &str) {
-    if let Some(rest @ 1..) = all.checked_sub(shown) {
-        let _ = writeln!(out, "\n… and {rest} more {what}");
-    }
-}
-
 fn dump_of(bug: &Bug) -> String {
     let number = bug.example.dump.map_or(String::new(), |number| format!(" --dump {number}"));
     format!("{}{number}", bug.example.file)
 }
 
-/// Text that is text: every ASCII character but letters, digits, spaces and `,-+=` is a character reference. An empty
-/// comment behind what mentions, references and links begin with keeps them from being found in the finished text.
+/// Text of a cell.
 fn cell(text: &str) -> String {
-    let text = plain::line(text);
-    let mut out = String::new();
-    for (index, character) in text.chars().enumerate() {
-        if index == CELL {
-            out.push('…');
-            break;
-        }
-        match character {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | ' ' | ',' | '-' | '+' | '=' => out.push(character),
-            '\0'..='\u{7f}' => {
-                let _ = write!(out, "&#{};", u32::from(character));
-                if matches!(character, '@' | '#' | ':' | '.') {
-                    out.push_str("<!-- -->");
-                }
-            }
-            other => out.push(other),
-        }
-    }
-    out
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_cell_holds_neither_markup_nor_a_link_nor_a_mention() {
-        let hostile = "www.a.b a|b`c`<img src=x onerror=y>[l](http://x) @user #12 **b** ![i](j) \u{202e}\n# h";
-        let safe = cell(hostile);
-        let rest = safe.replace("<!-- -->", "");
-        assert!(
-            !rest.contains(['|', '`', '<', '>', '[', ']', '(', '*', '!', '.', '@', '\n', '\u{202e}', '/']),
-            "{safe}"
-        );
-        assert!(safe.contains("&#64;<!-- -->user") && safe.contains("&#35;<!-- -->12"), "{safe}");
-        assert!(cell(&"x".repeat(500)).chars().count() < 130);
-    }
+    plain_text(text, CELL)
 }

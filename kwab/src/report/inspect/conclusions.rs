@@ -2,7 +2,7 @@
 
 use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address};
 use crate::analysis::verify::Backing;
-use crate::analysis::{Context, TraceFrame, code, images, judge, stacks};
+use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
 use crate::model::Case;
 use crate::symbols::{Location, PrintedFunction, Probe, SourceFrame, SourceLines, Symbols};
 use crate::unwind::{Stopped, Trust};
@@ -14,12 +14,18 @@ const HEAD: usize = 3;
 const PRINTED: &str = "printed";
 
 /// Judges the case and writes the conclusions into the report of the same dump, which commands call `named`
-/// ([`command::arguments`](crate::report::command::arguments)).
-pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources: &mut SourceLines, named: &str) {
+/// ([`command::arguments`](crate::report::command::arguments));
+/// gives all of the triage, of which the report has the head.
+pub fn conclude(
+    report: &mut Report,
+    case: &Case<'_>,
+    symbols: &Symbols,
+    sources: &mut SourceLines,
+    named: &str,
+) -> Triage {
     let ctx = Context::new(case, symbols, &Backing::none());
-    let mut triage = judge(&ctx, named);
-    triage.hypotheses.truncate(HEAD);
-    report.hypotheses = triage.hypotheses;
+    let triage = judge(&ctx, named);
+    report.hypotheses = triage.hypotheses.iter().take(HEAD).cloned().collect();
     let bare = !ctx.trace.is_empty() && ctx.trace.iter().all(|frame| frame.name.is_none());
     report.nameless = bare.then(|| images::nameless(&ctx));
     // A trace that was walked has no records behind its frames.
@@ -47,6 +53,7 @@ pub fn conclude(report: &mut Report, case: &Case<'_>, symbols: &Symbols, sources
         })
         .collect();
     report.code = code::of_death(&ctx).map(|code| code_report(&code));
+    triage
 }
 
 fn code_report(code: &code::Code) -> CodeReport {

@@ -12,8 +12,6 @@ const EXCERPT: usize = 256;
 const MOST_REGISTERS: usize = 256;
 /// Rows that are made of mappings before the nearest are chosen.
 const MOST_MAPPINGS: usize = 1 << 15;
-/// Mappings that are shown around the fault.
-const NEAR: usize = 24;
 
 /// Register sets: those of the dump, or the crash report's.
 pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
@@ -137,7 +135,7 @@ pub(super) fn memory(dump: &Dump) -> Vec<MemoryExcerpt> {
 }
 
 /// The memory map around the fault: the dump's, or the crash report's.
-pub(super) fn vmas(dump: &Dump, death: &Option<Death>) -> Vec<VmaRow> {
+pub(super) fn vmas(dump: &Dump, death: &Option<Death>, most: usize) -> Vec<VmaRow> {
     let pid = death.as_ref().and_then(|death| death.pid);
     let fault = death.as_ref().and_then(|death| death.fault_addr);
     let ip = death.as_ref().and_then(|death| death.ip);
@@ -171,7 +169,7 @@ pub(super) fn vmas(dump: &Dump, death: &Option<Death>) -> Vec<VmaRow> {
         }
     }
     rows.sort_by_key(|(start, _)| *start);
-    near(rows, fault.or(ip))
+    near(rows, fault.or(ip), most)
 }
 
 fn vma_name(path: Option<&[u8]>, kind: Option<&[u8]>, offset: Option<u64>) -> String {
@@ -188,8 +186,8 @@ fn protection(prot: u64) -> String {
 }
 
 /// The rows nearest to an address, when there are more than fit.
-fn near(rows: Vec<(u64, VmaRow)>, address: Option<u64>) -> Vec<VmaRow> {
+fn near(rows: Vec<(u64, VmaRow)>, address: Option<u64>, most: usize) -> Vec<VmaRow> {
     let at = rows.partition_point(|(start, _)| address.is_some_and(|address| *start <= address));
-    let first = if rows.len() <= NEAR { 0 } else { at.saturating_sub(NEAR / 2).min(rows.len() - NEAR) };
-    rows.into_iter().skip(first).take(NEAR).map(|(_, row)| row).collect()
+    let first = if rows.len() <= most { 0 } else { at.saturating_sub(most / 2).min(rows.len() - most) };
+    rows.into_iter().skip(first).take(most).map(|(_, row)| row).collect()
 }

@@ -30,11 +30,13 @@ pub const SCHEMA: u32 = 4;
 pub struct Options {
     /// Rows of each list that can be long.
     pub rows: usize,
+    /// Mappings, those nearest to the fault.
+    pub mappings: usize,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { rows: 24 }
+        Self { rows: 24, mappings: 24 }
     }
 }
 
@@ -388,7 +390,7 @@ pub struct Gap {
 /// Reads a dump.
 pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
     let death = Death::of(dump);
-    let vmas = machine::vmas(dump, &death);
+    let vmas = machine::vmas(dump, &death, options.mappings);
     let mut report = Report {
         schema: SCHEMA,
         file: file.to_string(),
