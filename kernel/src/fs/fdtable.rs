@@ -126,6 +126,8 @@ impl FdTable {
         let files = self.slots.lock().take_close_on_exec();
         for file in files {
             self.closed(&file);
+            drop(file);
+            sched::breathe();
         }
     }
 

@@ -18,7 +18,7 @@ pub(super) fn useful(ctx: &Context<'_, '_>, command: &str) -> Option<String> {
 fn holds(ctx: &Context<'_, '_>, section: &str) -> bool {
     let case = ctx.case;
     match section {
-        "bt" => !ctx.trace.is_empty() || !case.frames.is_empty(),
+        "bt" => !ctx.trace.is_empty() || !case.frames.is_empty() || !case.stacks.is_empty(),
         "code" => code::of_death(ctx).is_some(),
         "regs" => !case.registers.is_empty() || !ctx.death.registers.is_empty(),
         "memory" => !case.memory.is_empty(),

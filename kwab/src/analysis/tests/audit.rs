@@ -221,8 +221,9 @@ proptest::proptest! {
         let pid = if same { Some(7) } else { None };
         let mut maker = violations().swap_remove(flags as usize % RULES.len()).1;
         for at in [0, 4, 8] {
-            let map = Vma { pid, start: value(at), end: value(at + 1), file_offset: value(at + 2), ..vma(0, 0, 7, "/bin/prog") };
-            let entry = Pte { pid, vaddr: value(at + 3), paddr: value(at), size: value(at + 1), ..pte(0, 0, "xwu") };
+            let (map, entry) = (vma(0, 0, 7, "/bin/prog"), pte(0, 0, "xwu"));
+            let map = Vma { pid, start: value(at), end: value(at + 1), file_offset: value(at + 2), ..map };
+            let entry = Pte { pid, vaddr: value(at + 3), paddr: value(at), size: value(at + 1), ..entry };
             let info = FrameInfo {
                 frame: value(at + 2),
                 count: value(at + 3),
@@ -233,7 +234,9 @@ proptest::proptest! {
             };
             maker = maker.put(M, &map).put(P, &entry).put(P, &info);
         }
-        let bytes = |at: usize| Memory { pid, vaddr: value(at), paddr: value(at + 1), bytes: Some(&[1, 2, 3]), ..Memory::default() };
+        let bytes = |at: usize| {
+            Memory { pid, vaddr: value(at), paddr: value(at + 1), bytes: Some(&[1, 2, 3]), ..Memory::default() }
+        };
         let cause = Cause {
             pid,
             kind: Some(CauseKind::FATAL_SIGNAL),
@@ -242,7 +245,8 @@ proptest::proptest! {
             fault_addr: value(15),
             ..Cause::default()
         };
-        let check = PageCheck { pid, vaddr: value(16), file_offset: value(17), path: Some(b"/bin/prog"), ..PageCheck::default() };
+        let path = Some(&b"/bin/prog"[..]);
+        let check = PageCheck { pid, vaddr: value(16), file_offset: value(17), path, ..PageCheck::default() };
         maker = maker
             .put(SectionKind::MEMORY, &bytes(12))
             .put(SectionKind::MEMORY, &bytes(18))
