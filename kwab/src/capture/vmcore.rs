@@ -12,6 +12,7 @@ use kwab_format::record::RegId;
 
 use super::CaptureError;
 use super::registers::Processor;
+use crate::decode::USER_REGS;
 
 /// Program headers that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
@@ -61,36 +62,7 @@ const QEMU_SEGMENTS: [(RegId, Option<RegId>); 6] = [
 /// Behind ten segments: CR0 to CR4 (there is no CR1), then the other base of GS.
 const QEMU_CONTROL: [Option<RegId>; 6] =
     [Some(RegId::CR0), None, Some(RegId::CR2), Some(RegId::CR3), Some(RegId::CR4), Some(RegId::KERNEL_GS_BASE)];
-/// The registers of a program (`struct user_regs_struct`) from offset 112 of a status note on.
-const USER_ORDER: [RegId; 27] = [
-    RegId::R15,
-    RegId::R14,
-    RegId::R13,
-    RegId::R12,
-    RegId::RBP,
-    RegId::RBX,
-    RegId::R11,
-    RegId::R10,
-    RegId::R9,
-    RegId::R8,
-    RegId::RAX,
-    RegId::RCX,
-    RegId::RDX,
-    RegId::RSI,
-    RegId::RDI,
-    RegId::ORIG_RAX,
-    RegId::RIP,
-    RegId::CS,
-    RegId::RFLAGS,
-    RegId::RSP,
-    RegId::SS,
-    RegId::FS_BASE,
-    RegId::GS_BASE,
-    RegId::DS,
-    RegId::ES,
-    RegId::FS,
-    RegId::GS,
-];
+/// Where [`USER_REGS`] begin in a status note (`struct elf_prstatus`).
 const PRSTATUS_REGISTERS: usize = 112;
 
 /// Physical memory in the file.
@@ -309,7 +281,7 @@ fn note(bytes: &[u8]) -> Option<(Note<'_>, &[u8])> {
 fn of_status(body: &[u8], number: u32) -> Option<Processor> {
     let values = body.get(PRSTATUS_REGISTERS..)?;
     let registers: Vec<(RegId, u64)> =
-        USER_ORDER.iter().zip(values.chunks_exact(8)).map(|(id, value)| (*id, long(value, 0))).collect();
+        USER_REGS.iter().zip(values.chunks_exact(8)).map(|(id, value)| (*id, long(value, 0))).collect();
     processor(number, registers)
 }
 

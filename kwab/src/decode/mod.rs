@@ -9,6 +9,7 @@ pub mod flow;
 mod instruction;
 mod message;
 mod pointer;
+mod user_regs;
 
 pub use bits::{
     Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, has_address, msr_name, page_fault_sentence,
@@ -17,3 +18,4 @@ pub use bits::{
 pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at, register_name};
 pub use message::without_debug_location;
 pub use pointer::{PointerClass, classify, classify_on, is_canonical, is_poison};
+pub use user_regs::USER_REGS;

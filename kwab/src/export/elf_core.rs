@@ -15,6 +15,7 @@ use object::{LittleEndian as LE, U16, U32, U64};
 
 use super::ranges::{PAGE, add, from_page_starts, ranges};
 use crate::analysis::{Postmortem, TraceFrame, stacks};
+use crate::decode::USER_REGS;
 use crate::model::{Case, Located};
 use crate::symbols::{LoadedImage, Symbols};
 
@@ -34,37 +35,6 @@ pub enum CoreError {
     #[error("{0}")]
     Io(#[from] io::Error),
 }
-
-/// Registers in the order of `struct user_regs_struct` (Linux, `arch/x86/include/asm/user_64.h`).
-const USER_REGS: [RegId; 27] = [
-    RegId::R15,
-    RegId::R14,
-    RegId::R13,
-    RegId::R12,
-    RegId::RBP,
-    RegId::RBX,
-    RegId::R11,
-    RegId::R10,
-    RegId::R9,
-    RegId::R8,
-    RegId::RAX,
-    RegId::RCX,
-    RegId::RDX,
-    RegId::RSI,
-    RegId::RDI,
-    RegId::ORIG_RAX,
-    RegId::RIP,
-    RegId::CS,
-    RegId::RFLAGS,
-    RegId::RSP,
-    RegId::SS,
-    RegId::FS_BASE,
-    RegId::GS_BASE,
-    RegId::DS,
-    RegId::ES,
-    RegId::FS,
-    RegId::GS,
-];
 
 /// Bytes of `struct elf_prstatus`, and where its registers begin.
 const PRSTATUS: usize = 336;
