@@ -158,3 +158,17 @@ fn counts_of_a_log_that_overflow_in_a_sum_are_no_panic() {
     let stdout = text(&output.stdout);
     assert!(stdout.contains("18,446,744,073,709,551,615 pages compared by the kernel"), "{stdout}");
 }
+
+#[test]
+fn an_archive_that_unpacks_to_too_much_is_refused_and_not_read_in_part() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = imported(at, "kevlar-panic-socket");
+    let file = std::fs::File::create(at.join("bomb.cpio.gz")).expect("made");
+    let mut gzip = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
+    for _ in 0..100 {
+        gzip.write_all(&vec![0; 1 << 20]).expect("written");
+    }
+    gzip.finish().expect("written");
+    refused(at, &["verify-pages", &dump, "--backing", "bomb.cpio.gz"], "unpacks to more than");
+}

@@ -9,6 +9,7 @@ use walkdir::WalkDir;
 use super::page_order::PageOrder;
 use super::space::PAGE;
 use crate::symbols::cpio;
+use crate::units;
 
 /// The most bytes of backing files that are kept.
 const MAX_BYTES: u64 = 1 << 30;
@@ -27,6 +28,14 @@ pub enum BackingError {
     /// It is a file, but no archive.
     #[error("{0}: not a directory and not a cpio archive (newc, plain or gzip)")]
     NoArchive(String),
+    /// It unpacks to more than archives do.
+    #[error("{path}: unpacks to more than {most}, which is all that an archive of its size may take; give it unpacked")]
+    TooLong {
+        /// Path of the archive.
+        path: String,
+        /// How much that is.
+        most: String,
+    },
 }
 
 /// Files by path.
@@ -59,6 +68,10 @@ impl Backing {
             return Err(BackingError::NoArchive(path.display().to_string()));
         }
         let unpacked = cpio::unpack(&bytes);
+        let most = cpio::most_unpacked(&bytes);
+        if unpacked.len() as u64 > most {
+            return Err(BackingError::TooLong { path: path.display().to_string(), most: units::bytes(most) });
+        }
         let files = cpio::entries(&unpacked).filter(cpio::ArchiveFile::is_file);
         Ok(Self::from_files(files.map(|file| (format!("/{}", file.name), file.data.to_vec())).collect()))
     }

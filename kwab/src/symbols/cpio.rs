@@ -4,7 +4,7 @@
 
 use std::io::Read;
 
-use crate::model::memory::most_unpacked;
+use crate::model::memory;
 
 /// The largest initramfs that is unpacked.
 pub const MAX_UNPACKED: u64 = 1 << 30;
@@ -28,17 +28,26 @@ impl ArchiveFile<'_> {
     }
 }
 
-/// Unpacks gzip members and leaves plain archives as they are; what cannot be unpacked ends the result.
+/// The most that an archive is unpacked to; one that holds more is not an initramfs.
+#[must_use]
+pub fn most_unpacked(bytes: &[u8]) -> u64 {
+    if is_packed(bytes) { memory::most_unpacked(bytes.len() as u64, MAX_UNPACKED) } else { bytes.len() as u64 }
+}
+
+fn is_packed(bytes: &[u8]) -> bool {
+    bytes.starts_with(&[0x1f, 0x8b])
+}
+
+/// Unpacks gzip members and leaves plain archives as they are; what cannot be unpacked ends the result, and so does a
+/// byte more than [`most_unpacked`].
 #[must_use]
 pub fn unpack(bytes: &[u8]) -> Vec<u8> {
-    if !bytes.starts_with(&[0x1f, 0x8b]) {
+    if !is_packed(bytes) {
         return bytes.to_vec();
     }
     let mut out = Vec::new();
     // An error leaves what was unpacked before it, which is what a damaged archive still holds.
-    let _ = flate2::read::MultiGzDecoder::new(bytes)
-        .take(most_unpacked(bytes.len() as u64, MAX_UNPACKED))
-        .read_to_end(&mut out);
+    let _ = flate2::read::MultiGzDecoder::new(bytes).take(most_unpacked(bytes) + 1).read_to_end(&mut out);
     out
 }
 
