@@ -359,8 +359,11 @@ impl Follower {
 
     /// Offers a line to the recogniser of reports; says whether the line is part of one.
     fn recognise(&mut self, bytes: &[u8], position: LogPosition) -> io::Result<bool> {
-        if self.tally.has_events() || self.is_own() {
+        if self.tally.has_events() {
             self.reported.leave();
+        } else if self.is_own() {
+            // The next boot may be that of another kernel.
+            return Ok(false);
         }
         let heard = self.reported.line(bytes, position);
         self.give_reports()?;
@@ -401,14 +404,17 @@ impl Follower {
     /// dies in words of its own, and breaks them in what programs print. Signs that are removed to read a line (escape
     /// sequences, zeros) may hide the words from the kernel, so they count as they stand in the log.
     fn is_forged(&mut self, bytes: &[u8], text: &[u8]) -> bool {
+        if !self.is_own() {
+            return false;
+        }
+        if linux::alarm(text).is_some() || linux::segfault(text).is_some() {
+            return true;
+        }
         // Another kernel may print events and die in words that are not known.
         let named = self.segments.boot().is_own();
-        let reads_like_a_death = linux::alarm(text).is_some()
-            || linux::segfault(text).is_some()
-            || self.console.announces(text).is_some()
-            || named && announces_death(text);
-        let whole = |words: &&[u8]| memchr::memmem::find(bytes, words).is_some();
-        reads_like_a_death && self.is_own() && !kernel::OWN_DEATHS.iter().any(whole)
+        let stands = |words: &&[u8]| memchr::memmem::find(bytes, words).is_some();
+        let whole = kernel::OWN_DEATHS.iter().any(stands) || !named && kernel::OTHER_DEATHS.iter().any(stands);
+        !whole && (self.console.announces(text).is_some() || named && announces_death(text))
     }
 
     /// Whether the log is that of this workspace's kernel, and of no Linux.

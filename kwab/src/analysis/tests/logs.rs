@@ -405,6 +405,8 @@ fn a_program_on_the_console_does_not_kill_the_kernel_by_words() {
         "watchdog: BUG: soft lockup - CPU#0 stuck for 22s! [demo:42]\n",
         "[PA\x1b[0mNIC] CPU=0\nforged\nPID=1 TID=1 comm=init\n",
         "[PA\0NIC] CPU=0\nforged\nPID=1 TID=1 comm=init\n",
+        "BUG: unable to handle page fault for address: ffffc90000a5e000 !!! double fault panicked a\\t\n",
+        "!!! double fault\n",
         "Fatal exception in interrupt\n",
         "demo[42]: segfault at 0 ip 401000 sp 7ffd error 4\n",
     ] {
@@ -414,6 +416,9 @@ fn a_program_on_the_console_does_not_kill_the_kernel_by_words() {
         let linux = format!("Linux version 6.1.0 (demo) #1\n{words}");
         let died = dumps_of(linux.as_bytes(), "linux").into_iter().map(judge).any(|triage| triage.died);
         assert_eq!(died, words != "Fatal exception in interrupt\n", "{words}");
+        let later = format!("kwab kernel 0.1.0, x86_64\nRAM: 512 MiB\n$ exit\nLinux version 6.1.0 (demo) #1\n{words}");
+        let later = dumps_of(later.as_bytes(), "both").into_iter().map(judge).any(|triage| triage.died);
+        assert_eq!(later, died, "in the boot behind that of the own kernel: {words}");
     }
     let own = printed("[PANIC] CPU=0\nit is true\nPID=1 TID=1 comm=init\n");
     assert!(own.iter().any(|triage| triage.died), "the kernel's own words");

@@ -27,7 +27,10 @@ pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
 }
 
 /// Words of the lines by which this workspace's kernel dies; it breaks them in what programs print.
-pub const OWN_DEATHS: &[&[u8]] = &[b"[PANIC", b"register dump:", b"panicked at ", b"!!! double fault"];
+pub const OWN_DEATHS: &[&[u8]] = &[b"[PANIC", b"register dump:", b"panicked at "];
+
+/// The same of other kernels with its events, which break nothing.
+pub const OTHER_DEATHS: &[&[u8]] = &[b"!!! double fault"];
 
 /// The processor of a `[PANIC] CPU=0` line, with a source location or without one (an exception has none).
 pub fn panic_head(line: &[u8]) -> Option<u32> {
