@@ -76,3 +76,16 @@ fn a_guest_that_dumps_by_itself_leaves_no_file() {
     assert!(!folder.path().join("capture.kwab").exists());
     assert!(!served.join().expect("it ran").contains(&"stop".to_owned()));
 }
+
+#[test]
+fn a_monitor_that_does_not_greet_is_an_error() {
+    let folder = folder();
+    let listener = UnixListener::bind(folder.path().join("qmp")).expect("a socket");
+    // As QEMU does with a second client: the connection waits in the backlog.
+    let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "2"]);
+    drop(listener);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("qmp: not QEMU's machine protocol: no greeting within 5 s"), "{said}");
+    assert!(!folder.path().join("capture.kwab").exists());
+}

@@ -25,6 +25,8 @@ use crate::render;
 
 /// How long one read waits.
 const TICK: Duration = Duration::from_millis(250);
+/// How long the monitor may leave a command unread.
+const WRITE: Duration = Duration::from_secs(10);
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Capture) -> Result<ExitCode> {
@@ -85,6 +87,7 @@ fn opened(path: &Path) -> Result<File, CaptureError> {
 fn connect(socket: &Path) -> Result<Session, CaptureError> {
     let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(TICK))?;
+    stream.set_write_timeout(Some(WRITE))?;
     let input = stream.try_clone()?;
     Session::open(Box::new(input), Box::new(stream))
 }

@@ -181,7 +181,7 @@ fn ask(session: &mut Session, before: &[Processor], wait: Duration) -> Result<Nm
     session.execute("inject-nmi", None)?;
     let until = Instant::now() + wait;
     loop {
-        match session.hear()? {
+        match session.hear(until)? {
             Heard::Event(name) if ENDS.contains(&name.as_str()) => return Ok(Nmi::Taken),
             Heard::Gone => return Ok(Nmi::Taken),
             _ if Instant::now() >= until => break,

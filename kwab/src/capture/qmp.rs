@@ -1,6 +1,7 @@
 //! Speaks QEMU's machine protocol: a greeting, then a line of JSON per command and per answer, events in between.
 
 use std::io::{ErrorKind, Read, Write};
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
@@ -8,9 +9,17 @@ use super::CaptureError;
 
 /// The longest line that is taken.
 const LONGEST: usize = 8 << 20;
-/// Reads without a byte after which a command counts as not answered: with the timeout of the stream, half a minute or
-/// so.
-const PATIENCE: u32 = 120;
+/// How long the greeting may take, which QEMU sends to a client as soon as it serves it.
+const GREETING: Duration = Duration::from_secs(5);
+/// How long an answer may take. Events in between do not lengthen it.
+const ANSWER: Duration = Duration::from_secs(30);
+
+/// How long a session waits.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub greeting: Duration,
+    pub answer: Duration,
+}
 
 /// A message of the monitor: a greeting, an answer or an event.
 #[derive(Debug, PartialEq, Eq)]
@@ -23,12 +32,13 @@ pub enum Heard {
     Gone,
 }
 
-/// A session. The streams should have a timeout: [`Session::hear`] waits for as long as one read does.
+/// A session. The streams should have a timeout: a limit of time is looked at after every read.
 pub struct Session {
     input: Box<dyn Read>,
     output: Box<dyn Write>,
     pending: Vec<u8>,
     version: String,
+    limits: Limits,
 }
 
 enum Line {
@@ -43,8 +53,23 @@ impl Session {
     /// # Errors
     /// [`CaptureError`] when the other side is not QEMU or does not answer.
     pub fn open(input: Box<dyn Read>, output: Box<dyn Write>) -> Result<Self, CaptureError> {
-        let mut session = Self { input, output, pending: Vec::new(), version: String::new() };
-        let greeting = session.answer("a greeting")?;
+        Self::open_within(Limits { greeting: GREETING, answer: ANSWER }, input, output)
+    }
+
+    /// As [`Session::open`], with limits of its own.
+    pub(super) fn open_within(
+        limits: Limits,
+        input: Box<dyn Read>,
+        output: Box<dyn Write>,
+    ) -> Result<Self, CaptureError> {
+        let mut session = Self { input, output, pending: Vec::new(), version: String::new(), limits };
+        let Some(greeting) = session.message(Instant::now() + limits.greeting, |_| true)? else {
+            let why = format!(
+                "no greeting within {} s; QEMU serves one client of a monitor at a time: does another program hold it?",
+                limits.greeting.as_secs()
+            );
+            return Err(CaptureError::Protocol(why));
+        };
         let number = |part: &str| greeting["QMP"]["version"]["qemu"][part].as_u64();
         let (Some(major), Some(minor), Some(micro)) = (number("major"), number("minor"), number("micro")) else {
             return Err(CaptureError::Protocol("the first line is not its greeting".to_owned()));
@@ -71,14 +96,17 @@ impl Session {
         }
         self.output.write_all(format!("{line}\n").as_bytes())?;
         self.output.flush()?;
-        loop {
-            let mut answer = self.answer(command)?;
-            if let Some(value) = answer.get_mut("return") {
-                return Ok(value.take());
-            }
-            if let Some(why) = answer["error"]["desc"].as_str() {
-                return Err(CaptureError::Refused { command: command.to_owned(), why: why.to_owned() });
-            }
+        let is_answer = |line: &Value| line.get("return").is_some() || line["error"]["desc"].is_string();
+        let Some(mut answer) = self.message(Instant::now() + self.limits.answer, is_answer)? else {
+            let seconds = self.limits.answer.as_secs();
+            return Err(CaptureError::Protocol(format!("no answer to {command} within {seconds} s")));
+        };
+        match answer.get_mut("return") {
+            Some(value) => Ok(value.take()),
+            None => Err(CaptureError::Refused {
+                command: command.to_owned(),
+                why: answer["error"]["desc"].as_str().unwrap_or_default().to_owned(),
+            }),
         }
     }
 
@@ -95,32 +123,31 @@ impl Session {
         Ok(text.as_str().unwrap_or_default().to_owned())
     }
 
-    /// Waits for an event.
+    /// Waits for an event, for as long as one read does and never beyond `until`.
     ///
     /// # Errors
     /// When what comes is not JSON.
-    pub fn hear(&mut self) -> Result<Heard, CaptureError> {
-        Ok(match self.line()? {
+    pub fn hear(&mut self, until: Instant) -> Result<Heard, CaptureError> {
+        Ok(match self.line(until)? {
             Line::Json(value) => value["event"].as_str().map_or(Heard::Nothing, |name| Heard::Event(name.to_owned())),
             Line::Nothing => Heard::Nothing,
             Line::Gone => Heard::Gone,
         })
     }
 
-    fn answer(&mut self, to: &str) -> Result<Value, CaptureError> {
-        for _ in 0..PATIENCE {
-            match self.line()? {
-                Line::Json(value) => return Ok(value),
-                Line::Nothing => {}
-                Line::Gone => {
-                    return Err(CaptureError::Protocol(format!("the connection was closed before the answer to {to}")));
-                }
+    /// The next line of the kind that is `wanted`; none when the time is over.
+    fn message(&mut self, until: Instant, wanted: impl Fn(&Value) -> bool) -> Result<Option<Value>, CaptureError> {
+        loop {
+            match self.line(until)? {
+                Line::Json(value) if wanted(&value) => return Ok(Some(value)),
+                Line::Gone => return Err(CaptureError::Protocol("the connection was closed".to_owned())),
+                Line::Json(_) | Line::Nothing if Instant::now() >= until => return Ok(None),
+                Line::Json(_) | Line::Nothing => {}
             }
         }
-        Err(CaptureError::Protocol(format!("no answer to {to}")))
     }
 
-    fn line(&mut self) -> Result<Line, CaptureError> {
+    fn line(&mut self, until: Instant) -> Result<Line, CaptureError> {
         let mut room = [0; 16 << 10];
         loop {
             if let Some(end) = memchr::memchr(b'\n', &self.pending) {
@@ -134,7 +161,12 @@ impl Session {
             }
             match self.input.read(&mut room) {
                 Ok(0) => return Ok(Line::Gone),
-                Ok(len) => self.pending.extend_from_slice(room.get(..len).unwrap_or_default()),
+                Ok(len) => {
+                    self.pending.extend_from_slice(room.get(..len).unwrap_or_default());
+                    if Instant::now() >= until && !self.pending.contains(&b'\n') {
+                        return Ok(Line::Nothing);
+                    }
+                }
                 Err(error) if error.kind() == ErrorKind::Interrupted => {}
                 Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
                     return Ok(Line::Nothing);

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use kwab_format::record::{CauseKind, MemoryKind, RegId};
 
-use super::qmp::Session;
+use super::qmp::{Limits, Session};
 use super::vmcore::Vmcore;
 use super::{CaptureError, Level, Nmi, Options, capture, of_core, registers, words};
 use crate::memory::{Ram, Reader, Wanted};
@@ -52,6 +52,42 @@ fn memory_ends_where_it_cannot_be_accessed() {
     assert_eq!(words::parse(text, 9), [1, 2, 3]);
     assert_eq!(words::parse(text, 1), [1]);
     assert_eq!(words::parse("Cannot access memory\r\n", 9), [0u64; 0]);
+}
+
+/// A monitor that repeats what it says for ever, some bytes at a time.
+struct Repeats(&'static str, usize);
+
+impl Read for Repeats {
+    fn read(&mut self, to: &mut [u8]) -> std::io::Result<usize> {
+        std::thread::sleep(Duration::from_millis(1));
+        if self.0.is_empty() {
+            return Err(std::io::ErrorKind::WouldBlock.into());
+        }
+        let rest = &self.0.as_bytes()[self.1 % self.0.len()..];
+        let len = rest.len().min(to.len()).min(16);
+        to[..len].copy_from_slice(&rest[..len]);
+        self.1 += len;
+        Ok(len)
+    }
+}
+
+#[test]
+fn a_monitor_that_says_nothing_or_only_events_is_given_up() {
+    const GREETING: &str = r#"{"QMP": {"version": {"qemu": {"micro": 22, "minor": 2, "major": 7}}}}"#;
+    let limits = Limits { greeting: Duration::from_millis(60), answer: Duration::from_millis(90) };
+    let opened = |input: Box<dyn Read>| {
+        let began = std::time::Instant::now();
+        let error = Session::open_within(limits, input, Box::new(std::io::sink())).map(drop).expect_err("no answer");
+        assert!(began.elapsed() < Duration::from_secs(10), "{error}");
+        error.to_string()
+    };
+    assert!(opened(Box::new(Repeats("", 0))).contains("does another program hold it?"));
+    assert!(opened(Box::new(Repeats("a line without end", 0))).contains("no greeting"));
+    let greeted = |rest| Box::new(std::io::Cursor::new(GREETING).chain(&b"\n"[..]).chain(Repeats(rest, 0)));
+    let events = "{\"event\": \"RTC_CHANGE\"}\n";
+    for rest in ["", events, "{\"event\": "] {
+        assert!(opened(greeted(rest)).contains("no answer to qmp_capabilities"), "{rest}");
+    }
 }
 
 /// A guest whose monitor answers by rule; everything but the first page of the stack is readable.
