@@ -204,7 +204,7 @@ impl<'t> Runs<'t> {
             What::Signal { name, .. } => format!("signal {name}"),
             What::End(_) => "end".to_owned(),
             What::Call(call) => {
-                let mut print = call.name.clone();
+                let mut print = call.name.clone().into_owned();
                 for (at, operand) in call.args.iter().enumerate() {
                     let is_path = matches!(call.kind(at), Some(ArgKind::Path));
                     if let Some(text) =
@@ -350,7 +350,7 @@ impl<'t> Runs<'t> {
             }
             What::Call(call) => {
                 // How often a program sleeps depends on the machine.
-                if matches!(call.name.as_str(), "nanosleep" | "clock_nanosleep") && call.answer == Answer::Value(0) {
+                if matches!(&*call.name, "nanosleep" | "clock_nanosleep") && call.answer == Answer::Value(0) {
                     return;
                 }
                 // Rings leave these out.
@@ -427,7 +427,7 @@ fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t TraceRow], right: &[&'t TraceR
     }
     let mut from = 0;
     for row in left {
-        let mut same = row.call().and_then(|call| by_name.get_mut(call.name.as_str()));
+        let mut same = row.call().and_then(|call| by_name.get_mut(&*call.name));
         let at = same.as_mut().and_then(|places| {
             while places.front().is_some_and(|at| *at < from) {
                 places.pop_front();
@@ -492,12 +492,12 @@ fn shown(trace: &Trace) -> HashSet<(&str, usize)> {
         let shown = call.args.iter().enumerate().filter(|(_, arg)| arg.text.is_some());
         shown.map(|(at, _)| at).collect::<Vec<_>>()
     };
-    calls(trace).flat_map(|call| texts(call).into_iter().map(|at| (call.name.as_str(), at))).collect()
+    calls(trace).flat_map(|call| texts(call).into_iter().map(|at| (&*call.name, at))).collect()
 }
 
 /// Whether a call makes a thread, which shares the descriptors.
 fn makes_threads(call: &Called) -> bool {
-    match call.name.as_str() {
+    match &*call.name {
         "clone" => call.args.first().is_some_and(|flags| {
             flags.word.is_some_and(|word| word & process::CLONE_FILES != 0)
                 || flags.written.as_ref().is_some_and(|words| words.contains("CLONE_FILES"))
@@ -531,11 +531,11 @@ impl Called {
 
     /// Whether the call comes back to the program at all.
     fn returns(&self) -> bool {
-        !matches!(self.name.as_str(), "exit" | "exit_group" | "rt_sigreturn")
+        !matches!(&*self.name, "exit" | "exit_group" | "rt_sigreturn")
     }
 
     fn makes_a_process(&self) -> bool {
-        matches!(self.name.as_str(), "clone" | "clone3" | "fork" | "vfork")
+        matches!(&*self.name, "clone" | "clone3" | "fork" | "vfork")
     }
 
     /// The process or thread that the call made.
@@ -570,7 +570,7 @@ impl Found<'_> {
         };
         let row = self.rows.0.or(self.rows.1);
         let name = row.map_or_else(String::new, |row| match &row.what {
-            What::Call(call) => call.name.clone(),
+            What::Call(call) => call.name.clone().into_owned(),
             What::Signal { name, .. } => name.clone(),
             What::End(_) => "end".to_owned(),
         });

@@ -49,7 +49,7 @@ impl Own {
     fn of(tid: u32, rows: &[TraceRow]) -> Self {
         let calls = || rows.iter().filter_map(TraceRow::call);
         let named = |names: &'static [&str]| {
-            calls().filter(|call| names.contains(&call.name.as_str())).filter_map(|call| call.answer.value())
+            calls().filter(|call| names.contains(&&*call.name)).filter_map(|call| call.answer.value())
         };
         let mut ids: HashSet<i64> = named(&["getpid", "gettid", "set_tid_address"]).collect();
         let is_nameless = tid == 0 && ids.is_empty();

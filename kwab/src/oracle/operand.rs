@@ -15,7 +15,7 @@ pub(super) struct Operand {
     /// The string that it points at.
     pub text: Option<Text>,
     /// How strace wrote what it points at.
-    pub written: Option<String>,
+    pub written: Option<Box<str>>,
 }
 
 /// A string, or how it begins.
@@ -100,7 +100,7 @@ impl Operand {
     pub(super) fn of_strace(kind: Option<ArgKind>, token: &str) -> Self {
         let written = token.trim();
         let bare = written.split_once(" /* ").map_or(written, |(word, _)| word).trim_end();
-        let mut operand = Self { written: Some(written.to_owned()), ..Self::default() };
+        let mut operand = Self { written: Some(written.into()), ..Self::default() };
         match (kind, bare.as_bytes().first()) {
             (_, Some(b'"' | b'[')) => operand.text = strings(bare),
             (_, Some(b'{')) | (_, None) => {}
@@ -128,7 +128,7 @@ impl Operand {
         match (self.word, &self.text, &self.written) {
             (Some(word), _, _) => Some(word == 0),
             (None, None, None) => None,
-            (None, None, Some(written)) => Some(written == "NULL"),
+            (None, None, Some(written)) => Some(&**written == "NULL"),
             _ => Some(false),
         }
     }

@@ -1,5 +1,6 @@
 //! Reads a run from dumps: the events of calls of a recording, or else the rings of recent calls.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use kwab_format::record::{AnyRecord, ProcessExit, SyscallExit, SyscallRecord};
@@ -149,15 +150,15 @@ fn ended(exit: &ProcessExit<'_>) -> Ended {
 fn called(call: &Call<'_>, answer: Answer) -> Called {
     let known = call.nr.and_then(|nr| u64::try_from(nr).ok()).and_then(syscalls::by_number);
     let name = match (known, call.name) {
-        (Some(known), _) => known.name.to_owned(),
-        (None, Some(name)) => String::from_utf8_lossy(name).into_owned(),
-        (None, None) => "?".to_owned(),
+        (Some(known), _) => Cow::Borrowed(known.name),
+        (None, Some(name)) => Cow::Owned(String::from_utf8_lossy(name).into_owned()),
+        (None, None) => Cow::Borrowed("?"),
     };
     let count = known.map_or(6, |known| known.args.len());
     let args = call.args.iter().zip(call.texts).take(count).map(|(word, text)| Operand::of_register(*word, text));
     // A process that ends does not return; what its register held is not an answer.
-    let answer = if matches!(name.as_str(), "exit" | "exit_group" | "rt_sigreturn") { Answer::None } else { answer };
-    Called { known, args: args.collect(), answer, text: call::arguments(call), name }
+    let answer = if matches!(&*name, "exit" | "exit_group" | "rt_sigreturn") { Answer::None } else { answer };
+    Called { known, args: args.collect(), answer, text: call::arguments(call).into(), name }
 }
 
 /// Adds the rings of recent calls, oldest first as the dump has them.

@@ -1,12 +1,14 @@
 //! Reads the text that strace(1) prints, with or without `-f`, `-t`, `-r`, `-T`, `-y`, to a file or a terminal.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use linux_abi::syscalls;
 
 use super::operand::{Answer, Operand, number};
 use super::trace::{Called, Ended, Origin, Trace, What};
-use crate::units::count;
+use crate::model::memory::Budget;
+use crate::units::{bytes as in_bytes, count};
 
 /// Lines at the beginning of a text that decide whether it is strace's.
 const LOOKED_AT: usize = 32;
@@ -23,57 +25,129 @@ pub fn is_strace(bytes: &[u8]) -> bool {
     understood > 0 && understood * 2 >= lines.len()
 }
 
-/// Reads a whole text. Lines that cannot be read are counted in the gaps of the trace.
+/// Reads a whole text. Lines that cannot be read are counted in the gaps of the trace, and so are those for which
+/// there is no memory: 64 MiB and four times the text, or the limit that the user has set.
 #[must_use]
 pub fn of_strace(bytes: &[u8]) -> Trace {
-    let mut trace = Trace::new(Origin::Strace);
-    let mut begun: HashMap<u32, (usize, String)> = HashMap::new();
-    let (mut unread, mut first_unread) = (0_u64, 0);
+    let mut reading = Reading {
+        trace: Trace::new(Origin::Strace),
+        begun: HashMap::new(),
+        budget: Budget::of(bytes.len() as u64, bytes.len() as u64),
+        unread: 0,
+        first_unread: 0,
+    };
     for (at, line) in bytes.split(|byte| *byte == b'\n').enumerate() {
-        let line = String::from_utf8_lossy(line);
-        let (tid, body) = split(&line);
-        match StraceLine::of(body) {
-            StraceLine::Whole(call) => trace.push(tid, at, What::Call(Box::new(call))),
-            StraceLine::Begun(start) => {
-                begun.insert(tid, (at, start.to_owned()));
-            }
-            StraceLine::Resumed(rest) => {
-                match begun.remove(&tid).and_then(|(_, start)| called(&format!("{start}{rest}"))) {
-                    Some(call) => trace.push(tid, at, What::Call(Box::new(call))),
-                    None => (unread, first_unread) = (unread + 1, if unread == 0 { at + 1 } else { first_unread }),
-                }
-            }
-            StraceLine::Signal(name) => trace.push(tid, at, What::Signal { name, acts: None }),
-            StraceLine::End(end) => {
-                // What a thread was in when it ended never returned.
-                unreturned(&mut trace, tid, begun.remove(&tid));
-                trace.push(tid, at, What::End(end));
-            }
-            StraceLine::Remark => {}
-            StraceLine::Other => {
-                if !body.trim().is_empty() {
-                    (unread, first_unread) = (unread + 1, if unread == 0 { at + 1 } else { first_unread });
-                }
-            }
+        if !reading.line(at, &String::from_utf8_lossy(line)) {
+            let limit = in_bytes(reading.budget.total());
+            let from = at + 1;
+            let gap =
+                format!("what is from line {from} on was left out: {limit} of memory are used; --max-mem allows more");
+            reading.trace.gaps.push(gap);
+            break;
         }
     }
-    let mut left: Vec<_> = begun.into_iter().collect();
-    left.sort_unstable_by_key(|(_, (at, _))| *at);
-    for (tid, call) in left {
-        unreturned(&mut trace, tid, Some(call));
-    }
-    if unread > 0 {
-        let lines = count(unread, "line", "lines");
-        trace.gaps.push(format!("{lines} could not be read, the first is line {first_unread}"));
-    }
-    trace
+    reading.finish()
 }
 
-/// Adds a call that has not returned, at the line where it began.
-fn unreturned(trace: &mut Trace, tid: u32, call: Option<(usize, String)>) {
-    if let Some((at, call)) = call.and_then(|(at, start)| Some((at, called(&format!("{start}) = ?"))?))) {
-        trace.push(tid, at, What::Call(Box::new(call)));
+/// A text that is being read.
+struct Reading {
+    trace: Trace,
+    /// Calls that have not returned yet, and where they began.
+    begun: HashMap<u32, (usize, String)>,
+    budget: Budget,
+    unread: u64,
+    first_unread: usize,
+}
+
+impl Reading {
+    /// Takes a line; `false` when there is no memory for it.
+    fn line(&mut self, at: usize, line: &str) -> bool {
+        let (tid, body) = split(line);
+        match StraceLine::of(body) {
+            StraceLine::Whole(call) => return self.push(tid, at, What::Call(Box::new(call))),
+            StraceLine::Begun(start) => return self.begin(tid, at, start),
+            StraceLine::Resumed(rest) => {
+                match self.taken(tid).and_then(|(_, start)| called(&format!("{start}{rest}"))) {
+                    Some(call) => return self.push(tid, at, What::Call(Box::new(call))),
+                    None => self.cannot_read(at),
+                }
+            }
+            StraceLine::Signal(name) => return self.push(tid, at, What::Signal { name, acts: None }),
+            StraceLine::End(end) => {
+                // What a thread was in when it ended never returned.
+                let call = self.taken(tid);
+                return self.unreturned(tid, call) && self.push(tid, at, What::End(end));
+            }
+            StraceLine::Other if !body.trim().is_empty() => self.cannot_read(at),
+            StraceLine::Remark | StraceLine::Other => {}
+        }
+        true
     }
+
+    fn begin(&mut self, tid: u32, at: usize, start: &str) -> bool {
+        let _ = self.taken(tid);
+        let fits = self.budget.take(begun_footprint(start));
+        if fits {
+            self.begun.insert(tid, (at, start.to_owned()));
+        }
+        fits
+    }
+
+    /// The call that a thread was in, which it is no longer.
+    fn taken(&mut self, tid: u32) -> Option<(usize, String)> {
+        let call = self.begun.remove(&tid)?;
+        self.budget.give(begun_footprint(&call.1));
+        Some(call)
+    }
+
+    fn push(&mut self, tid: u32, at: usize, what: What) -> bool {
+        /// A thread with its name in the index, and in the pairs of the comparison.
+        const THREAD: u64 = 256;
+        let thread = if self.trace.thread(tid).is_none() { THREAD } else { 0 };
+        let fits = self.budget.take(what.footprint() + thread);
+        if fits {
+            self.trace.push(tid, at, what);
+        }
+        fits
+    }
+
+    /// Adds a call that has not returned, at the line where it began.
+    fn unreturned(&mut self, tid: u32, call: Option<(usize, String)>) -> bool {
+        let call = call.and_then(|(at, start)| Some((at, called(&format!("{start}) = ?"))?)));
+        call.is_none_or(|(at, call)| self.push(tid, at, What::Call(Box::new(call))))
+    }
+
+    fn cannot_read(&mut self, at: usize) {
+        if self.unread == 0 {
+            self.first_unread = at + 1;
+        }
+        self.unread += 1;
+    }
+
+    fn finish(mut self) -> Trace {
+        let mut left: Vec<_> = std::mem::take(&mut self.begun).into_iter().collect();
+        left.sort_unstable_by_key(|(_, (at, _))| *at);
+        let mut lost = 0;
+        for (tid, call) in left {
+            self.budget.give(begun_footprint(&call.1));
+            lost += u64::from(!self.unreturned(tid, Some(call)));
+        }
+        if lost > 0 {
+            let calls = count(lost, "call that did not return was", "calls that did not return were");
+            self.trace.gaps.push(format!("{calls} left out for want of memory; --max-mem allows more"));
+        }
+        if self.unread > 0 {
+            let lines = count(self.unread, "line", "lines");
+            self.trace.gaps.push(format!("{lines} could not be read, the first is line {}", self.first_unread));
+        }
+        self.trace
+    }
+}
+
+/// What a call that has not returned takes.
+fn begun_footprint(start: &str) -> u64 {
+    const ENTRY: usize = 96;
+    (start.len() + ENTRY) as u64
 }
 
 /// The thread that a line is about, and the line without it and without time stamps.
@@ -176,12 +250,13 @@ fn called(body: &str) -> Option<Called> {
     }
     let pids = known.filter(|known| known.name == "clone");
     if let Some(first) = args.first_mut().filter(|_| pids.is_some()) {
-        first.written = tokens.iter().find_map(|token| token.strip_prefix("flags=")).map(str::to_owned);
+        first.written = tokens.iter().find_map(|token| token.strip_prefix("flags=")).map(Box::from);
     }
     let end = body.len() - behind.len();
     // What is restored behind a handler is a register of the program, no answer.
     let answer = if name == "rt_sigreturn" { Answer::None } else { answered(answer) };
-    Some(Called { known, name: name.to_owned(), args, answer, text: body[..end].to_owned() })
+    let name = known.map_or_else(|| Cow::Owned(name.to_owned()), |known| Cow::Borrowed(known.name));
+    Some(Called { known, name, args: args.into(), answer, text: body[..end].into() })
 }
 
 /// The value of `name=value`.

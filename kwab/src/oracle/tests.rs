@@ -383,3 +383,22 @@ fn hostile_text_is_read_in_time_and_never_panics() {
     assert!(calls.threads[0].rows.iter().all(|row| matches!(row.what, What::Call(_))));
     assert_eq!(judged(&calls, &of_strace("7 getpid() = 7\n".repeat(49_000).as_bytes())).verdict, Verdict::Same);
 }
+
+#[test]
+fn what_a_text_takes_beyond_its_budget_is_left_out_and_said() {
+    let calls = |count: usize| {
+        let mut text = START.to_owned();
+        (0..count).for_each(|_| text.push_str("7 getpid() = 7\n"));
+        of_strace(text.as_bytes())
+    };
+    let (few, many) = (calls(1000), calls(600_000));
+    assert!(few.gaps.is_empty() && few.calls() == 1001, "{:?}", few.gaps);
+    assert!(many.calls() < 600_000, "{}", many.calls());
+    let line = many.calls() + 1;
+    assert!(many.gaps[0].starts_with(&format!("what is from line {line} on was left out")), "{:?}", many.gaps);
+    let held: u64 = many.threads[0].rows.iter().map(|row| row.what.footprint()).sum();
+    // 64 MiB and four times the text of 9 MB.
+    assert!(held < (64 << 20) + 4 * 9_100_000, "{held}");
+    let report = judged(&many, &many);
+    assert!(report.verdict == Verdict::Same && report.is_partial(), "{:?}", report.verdict);
+}

@@ -1,5 +1,6 @@
 //! A run as the comparison sees it: threads, and the rows of each in their order.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use linux_abi::syscalls::Syscall;
@@ -79,13 +80,13 @@ pub(super) struct Called {
     /// What the table says about it; absent for names that Linux does not have.
     pub known: Option<&'static Syscall>,
     /// What Linux calls it, or the kernel that recorded it.
-    pub name: String,
+    pub name: Cow<'static, str>,
     /// Its arguments, as many as the trace shows.
-    pub args: Vec<Operand>,
+    pub args: Box<[Operand]>,
     /// What it returned.
     pub answer: Answer,
     /// The call as the trace shows it, without its answer.
-    pub text: String,
+    pub text: Box<str>,
 }
 
 impl Trace {
@@ -132,10 +133,38 @@ impl Trace {
     }
 }
 
+/// What the allocator adds to a piece of memory.
+const PIECE: usize = 16;
+
+impl What {
+    /// Bytes that a row with this takes, with what comparing it takes: places in lists that double, a fingerprint, a
+    /// row of the alignment and its index.
+    pub(super) fn footprint(&self) -> u64 {
+        const ROW: usize = size_of::<TraceRow>() * 3 / 2 + 64;
+        let held = match self {
+            Self::Call(call) => call.footprint(),
+            Self::Signal { name, .. } => name.capacity() + PIECE,
+            Self::End(_) => PIECE,
+        };
+        (ROW + held) as u64
+    }
+}
+
 impl Called {
+    fn footprint(&self) -> usize {
+        let of_operand = |operand: &Operand| {
+            let text = operand.text.as_ref().map_or(0, |text| text.bytes.capacity() + PIECE);
+            let written = operand.written.as_ref().map_or(0, |written| written.len() + PIECE);
+            size_of::<Operand>() + text + written
+        };
+        let name = if matches!(self.name, Cow::Owned(_)) { self.name.len() + PIECE } else { 0 };
+        let args: usize = self.args.iter().map(of_operand).sum();
+        size_of::<Self>() + self.text.len() + name + args + 3 * PIECE
+    }
+
     /// Whether the call executed this program.
     fn executes(&self, program: Option<&str>) -> bool {
-        let path = match self.name.as_str() {
+        let path = match &*self.name {
             "execve" => self.args.first(),
             "execveat" => self.args.get(1),
             _ => return false,
