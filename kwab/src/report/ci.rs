@@ -12,9 +12,12 @@ mod location;
 mod markdown;
 mod sarif;
 
+use std::collections::{BTreeMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use self::baseline::Index;
 pub use self::baseline::{Baseline, BaselineError, Known};
 pub use self::junit::junit;
 pub use self::location::Location;
@@ -109,14 +112,20 @@ impl CiReport {
     /// The baseline with the new crashes of this run added; comments and what is gone stay.
     #[must_use]
     pub fn accepted(&self, mut baseline: Baseline) -> Baseline {
-        baseline.known.extend(self.new.iter().map(Known::of));
+        let index = Index::of(&baseline.known);
+        let mut met: BTreeMap<usize, Vec<&String>> = BTreeMap::new();
         for bug in &self.known {
-            if let Some(known) = baseline.entry_mut(&bug.key, &bug.signatures) {
-                let fresh: Vec<String> =
-                    bug.signatures.iter().filter(|one| !known.signatures.contains(one)).cloned().collect();
-                known.signatures.extend(fresh);
+            if let Some(place) = index.position(&bug.key, &bug.signatures) {
+                met.entry(place).or_default().extend(&bug.signatures);
             }
         }
+        for (place, signatures) in met {
+            let Some(known) = baseline.known.get_mut(place) else { continue };
+            let mut had: HashSet<&String> = known.signatures.iter().collect();
+            let fresh: Vec<String> = signatures.into_iter().filter(|one| had.insert(one)).cloned().collect();
+            known.signatures.extend(fresh);
+        }
+        baseline.known.extend(self.new.iter().map(Known::of));
         baseline.known.sort_by(|a, b| a.key.cmp(&b.key));
         baseline
     }
@@ -138,6 +147,7 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
         damaged: seen.iter().filter_map(|one| damage(&one.entry)).collect(),
     };
     let mut met = vec![false; baseline.known.len()];
+    let index = Index::of(&baseline.known);
     for group in arrange(&entries) {
         let members: Vec<&Seen> = group.members.iter().filter_map(|index| seen.get(*index)).collect();
         let Some(first) = members.iter().find(|one| one.is_bug).filter(|_| group.rank == Rank::Crash) else {
@@ -159,7 +169,7 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
             log_line: first.log_line,
             comment: String::new(),
         };
-        match baseline.position(&bug.key, &bug.signatures) {
+        match index.position(&bug.key, &bug.signatures) {
             Some(index) => {
                 if let (Some(known), Some(met)) = (baseline.known.get(index), met.get_mut(index)) {
                     bug.comment.clone_from(&known.comment);

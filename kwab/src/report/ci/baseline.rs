@@ -4,6 +4,8 @@
 //! signature of a symptom when nothing is concluded. One of a conclusion and one of a symptom are the same crash when
 //! they share a signature, so that a better rule makes no known crash new; two different conclusions never are.
 
+use std::collections::HashMap;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -46,6 +48,13 @@ pub struct Baseline {
     /// The crashes, ordered by key.
     #[serde(default)]
     pub known: Vec<Known>,
+}
+
+/// Some entries without what stands before them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entries {
+    known: Vec<Known>,
 }
 
 /// A crash that is known.
@@ -113,8 +122,27 @@ impl Baseline {
     }
 
     fn of_any_signatures(text: &str) -> Result<Self, BaselineError> {
-        let read: Self = toml::from_str(text).map_err(|error| BaselineError::Form(said(&error, text)))?;
+        // Parsing takes forty times its text: a long file is parsed entry by entry. One that cannot be, because of an
+        // error or of text that only looks like the head of an entry, is parsed whole, which says where.
+        let read = Self::by_entries(text).map_or_else(|| toml::from_str(text), Ok);
+        let read = read.map_err(|error| BaselineError::Form(said(&error, text)))?;
         if read.schema == FORM { Ok(read) } else { Err(BaselineError::Version(read.schema)) }
+    }
+
+    fn by_entries(text: &str) -> Option<Self> {
+        const ENTRY: &str = "\n[[known]]\n";
+        let mut rest = text;
+        let mut read: Option<Self> = None;
+        while !rest.is_empty() {
+            let end = rest.get(1..)?.find(ENTRY).map_or(rest.len(), |at| at + 2);
+            let (entry, behind) = rest.split_at_checked(end)?;
+            match &mut read {
+                None => read = Some(toml::from_str(entry).ok()?),
+                Some(read) => read.known.extend(toml::from_str::<Entries>(entry).ok()?.known),
+            }
+            rest = behind;
+        }
+        read
     }
 
     /// The file's text.
@@ -125,20 +153,38 @@ impl Baseline {
         let body = toml::to_string_pretty(self).map_err(|error| BaselineError::Form(error.to_string()))?;
         Ok(format!("{HEAD}\n{body}"))
     }
+}
 
-    /// Which entry knows a crash: the one of its key, else one that shares a signature, unless both conclude.
-    #[must_use]
-    pub fn position(&self, key: &str, signatures: &[String]) -> Option<usize> {
-        let shares = |known: &Known| known.signatures.iter().any(|one| signatures.contains(one));
-        let comparable = |known: &Known| known.is_symptom() || is_symptom(key);
-        let by_key = self.known.iter().position(|known| known.key == key);
-        by_key.or_else(|| self.known.iter().position(|known| comparable(known) && shares(known)))
+/// Where crashes stand in a baseline.
+pub(super) struct Index<'b> {
+    keys: HashMap<&'b str, usize>,
+    /// The first entry with a signature, and the first of those that are known by their symptom only.
+    signatures: HashMap<&'b str, (usize, Option<usize>)>,
+}
+
+impl<'b> Index<'b> {
+    /// Of the entries of a baseline in their order.
+    pub(super) fn of(entries: &'b [Known]) -> Self {
+        let mut index = Self { keys: HashMap::new(), signatures: HashMap::new() };
+        for (at, known) in entries.iter().enumerate() {
+            index.keys.entry(&known.key).or_insert(at);
+            for signature in &known.signatures {
+                let (_, symptom) = index.signatures.entry(signature).or_insert((at, None));
+                if symptom.is_none() && known.is_symptom() {
+                    *symptom = Some(at);
+                }
+            }
+        }
+        index
     }
 
-    /// The entry that knows a crash.
-    pub fn entry_mut(&mut self, key: &str, signatures: &[String]) -> Option<&mut Known> {
-        let index = self.position(key, signatures)?;
-        self.known.get_mut(index)
+    /// Which entry knows a crash: the one of its key, else one that shares a signature, unless both conclude.
+    pub(super) fn position(&self, key: &str, signatures: &[String]) -> Option<usize> {
+        let shares = |signature: &String| {
+            let (any, symptom) = *self.signatures.get(signature.as_str())?;
+            if is_symptom(key) { Some(any) } else { symptom }
+        };
+        self.keys.get(key).copied().or_else(|| signatures.iter().filter_map(shares).min())
     }
 }
 

@@ -76,6 +76,13 @@ fn a_baseline_of_another_version_or_form_is_refused_with_its_line() {
     assert!(refused("schema = 1\nsignature_version = 0\n").contains("version 0"));
     assert!(refused("schema = 1\nsignature_version = 1\nnown = []\n").contains("line 3"));
     assert!(refused("schema = 1\nsignature_version = 1\n[[known]]\nkey = 7\n").contains("line 4"));
+    assert!(
+        refused("schema = 1\nsignature_version = 1\n[[known]]\nkey = \"a\"\n\n[[known]]\nkey = 7\n").contains("line 7")
+    );
+    let twice = "schema = 1\nsignature_version = 1\n[[known]]\nkey = \"a\"\n[[known]]\nkey = \"b\"\ncomment = \"\"\"\n[[known]]\n\"\"\"\n";
+    let read = Baseline::from_toml(twice).expect("read");
+    assert_eq!((read.known.len(), read.known[1].comment.as_str()), (2, "[[known]]\n"), "text, not an entry");
+    assert!(refused(&format!("{twice}schema = 1\n")).contains("line 10"), "a key of no entry");
     let minimal = "schema = 1\nsignature_version = 1\n[[known]]\nkey = \"~11111111\"\n";
     assert_eq!(Baseline::from_toml(minimal).expect("read").known.len(), 1);
 }
@@ -177,4 +184,46 @@ fn a_place_in_the_standard_library_is_none_of_the_projects() {
     assert!(said.is_some_and(|place| place.starts_with("/rustc/")), "the dump says so");
     let location = Location::of(&report);
     assert!(location.as_ref().is_none_or(|location| !location.file.starts_with("/rustc/")), "{location:?}");
+}
+
+/// What the file's documentation says, entry by entry.
+fn first_that_knows(known: &[Known], key: &str, signatures: &[String]) -> Option<usize> {
+    let shares = |entry: &Known| entry.signatures.iter().any(|one| signatures.contains(one));
+    let comparable = |entry: &Known| entry.key.starts_with('~') || key.starts_with('~');
+    let by_key = known.iter().position(|entry| entry.key == key);
+    by_key.or_else(|| known.iter().position(|entry| comparable(entry) && shares(entry)))
+}
+
+#[test]
+fn the_index_of_a_baseline_finds_what_a_search_of_all_entries_finds() {
+    let mut seed = 0x2545_f491_4f6c_dd1d_u64;
+    let mut next = |below: u64| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        seed % below
+    };
+    let mut found = [0; 2];
+    for _ in 0..400 {
+        let mut some = |most: u64| -> Vec<String> { (0..next(most)).map(|_| format!("{:08x}", next(9))).collect() };
+        let known: Vec<Known> = (0..8)
+            .map(|number| {
+                let signatures = some(4);
+                let key = if number % 2 == 0 {
+                    format!("~{}", some(3).concat())
+                } else {
+                    format!("NULL {}", some(3).concat())
+                };
+                Known { key, signatures, title: String::new(), comment: String::new() }
+            })
+            .collect();
+        let index = super::baseline::Index::of(&known);
+        for key in ["~", "~00000001", "NULL ", "NULL 00000002"] {
+            let signatures = some(3);
+            let place = index.position(key, &signatures);
+            assert_eq!(place, first_that_knows(&known, key, &signatures), "{key} {signatures:?} {known:#?}");
+            found[usize::from(place.is_some())] += 1;
+        }
+    }
+    assert!(found.iter().all(|count| *count > 100), "{found:?}");
 }
