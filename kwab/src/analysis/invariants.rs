@@ -13,6 +13,7 @@ use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 use super::context::{Context, View};
 use super::keepers::Promise;
 use super::quote::text;
+use super::rings;
 use super::space::Spaces;
 use crate::model::{Located, RecordRef};
 use crate::unwind::Space as _;
@@ -278,20 +279,12 @@ fn signal(ctx: &Context<'_, '_>, rows: &mut Rows) {
 }
 
 fn woken(ctx: &Context<'_, '_>, rows: &mut Rows) {
-    let mut last: BTreeMap<u32, (FlightKind, RecordRef)> = BTreeMap::new();
-    for event in &ctx.case.flight {
-        let telling = event.kind.filter(|kind| matches!(*kind, FlightKind::SLEEP | FlightKind::WAKE));
-        if let (Some(kind), Some(tid)) = (telling, event.tid.or(event.pid)) {
-            last.insert(tid, (kind, event.at));
-        }
-    }
     for task in sleepers(ctx) {
-        let Some(tid) = task.tid.or(task.pid) else { continue };
-        let Some((kind, at)) = last.get(&tid) else { continue };
+        let Some(last) = rings::of_this_sleep(ctx.case, task) else { continue };
         rows.checked += 1;
-        if *kind == FlightKind::WAKE {
+        if last.kind == Some(FlightKind::WAKE) {
             let row = format!("{} sleeps{}, and its last recorded event is its wake-up", label(task), seconds(task));
-            rows.violated(row, Some(*at), Some(tid));
+            rows.violated(row, Some(last.at), task.tid.or(task.pid));
         }
     }
 }

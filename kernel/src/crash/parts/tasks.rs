@@ -7,7 +7,7 @@ use core::cell::RefCell;
 
 use kwab_format::List;
 use kwab_format::record::{
-    Arch, Frame, FrameTrust, MemoryKind, Reg, RegId, RegisterRole, Registers, Task as Record, TaskState,
+    Arch, Frame, FrameTrust, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp, Task as Record, TaskState,
 };
 use linux_abi::syscalls;
 use machine::crash;
@@ -76,6 +76,7 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, seen: &mut 
     let root = thread.mm.try_with(|mm| mm.space.root().0);
     let waits = if asleep { call.and_then(syscalls::by_number).map(|call| call.name) } else { None };
     let wait = thread.sched.waits();
+    let now = machine::time::now();
     dump.put(&Record {
         pid: Some(thread.pid()),
         tid: Some(thread.tid()),
@@ -86,7 +87,7 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, seen: &mut 
         wait_object: Some(wait.object).filter(|object| asleep && *object != 0),
         wait_object_name: WaitReason::text(wait.reason).filter(|_| asleep).map(str::as_bytes),
         deadline_ns: wait.deadline.filter(|_| asleep),
-        state_ns: Some(machine::time::now().saturating_sub(wait.since)),
+        state_ns: Some(now.saturating_sub(wait.since)),
         last_cpu: Some(thread.sched.cpu().0),
         kernel_sp: Some(resume.sp).filter(|sp| *sp != 0),
         kernel_ip: Some(resume.ip).filter(|ip| *ip != 0),
@@ -99,6 +100,7 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, seen: &mut 
         pending: Some(signal::pending_set(thread).0),
         blocked: Some(thread.signals.blocked().0),
         current: Some(current),
+        stamp: Stamp { ns: Some(now), ..Stamp::default() },
         ..Record::default()
     })?;
     if resume.ip == 0 {

@@ -13,7 +13,7 @@ use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::{text, waits_in_vfork};
-use crate::analysis::{loops, stacks};
+use crate::analysis::{loops, rings, stacks};
 use crate::model::{Located, RecordRef};
 
 /// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
@@ -54,21 +54,11 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
         Claim::new(format!("a wake-up was lost: {} waits for {what} and nothing will wake it", label(task)))
             .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
             .because(0.25, "no task holds what it waits for", None);
-    let tid = task.tid.or(task.pid);
-    let slept = ctx
-        .case
-        .flight
-        .iter()
-        .rposition(|event| event.kind == Some(FlightKind::SLEEP) && event.tid.or(event.pid) == tid);
-    if let Some(slept) = slept {
-        let woken = ctx.case.flight[slept..]
-            .iter()
-            .any(|event| event.kind == Some(FlightKind::WAKE) && event.tid.or(event.pid) == tid);
-        let at = ctx.case.flight[slept].at;
-        claim = if woken {
-            claim.but(0.5, "the flight recorder shows a wake-up after it went to sleep", Some(at))
+    if let Some(event) = rings::of_this_sleep(ctx.case, task) {
+        claim = if event.kind == Some(FlightKind::WAKE) {
+            claim.but(0.5, "the flight recorder shows a wake-up after it went to sleep", Some(event.at))
         } else {
-            claim.because(0.4, "the flight recorder shows it going to sleep and no wake-up since", Some(at))
+            claim.because(0.4, "the flight recorder shows it going to sleep and no wake-up since", Some(event.at))
         };
     }
     if let Some((waker, at)) = let_go(ctx, task) {

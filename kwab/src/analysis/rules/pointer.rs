@@ -1,13 +1,13 @@
 //! Bad addresses: null, wild, poisoned, data as code, user pointers in the kernel.
 
-use kwab_format::record::{CauseKind, FlightKind, RegId};
+use kwab_format::record::{CauseKind, FlightEvent, FlightKind, RegId};
 
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
 use crate::analysis::quote::{says, text};
 use crate::decode::{PointerClass, is_poison, page_fault_sentence};
-use crate::model::RecordRef;
+use crate::model::{Located, RecordRef};
 use crate::unwind::Space;
 
 type Fact = Option<(String, Option<RecordRef>)>;
@@ -132,7 +132,11 @@ fn emptied_context(ctx: &Context<'_, '_>, ip: u64, at: RecordRef) -> Claim {
             death.registers_at,
         );
     }
-    let last = ctx.case.flight.iter().rev().find(|event| event.kind == Some(FlightKind::CONTEXT_SWITCH));
+    // Each processor has its own ring: the switch that matters is one of the processor that died.
+    let here = |cpu: Option<u32>| death.cpu.is_none() || cpu.is_none() || cpu == death.cpu;
+    let is_last =
+        |event: &&Located<FlightEvent<'_>>| event.kind == Some(FlightKind::CONTEXT_SWITCH) && here(event.stamp.cpu);
+    let last = ctx.case.flight.iter().rev().find(is_last);
     if let Some(switch) = last {
         let detail = text(switch.detail.or(switch.name));
         claim = claim.because(0.25, format!("the last recorded switch of tasks: {}", detail.trim()), Some(switch.at));

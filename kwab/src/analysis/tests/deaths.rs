@@ -414,6 +414,39 @@ fn threads_that_should_run_and_do_not_break_an_invariant() {
 }
 
 #[test]
+fn a_wake_up_whose_next_sleep_may_be_overwritten_breaks_no_invariant() {
+    const SECOND: u64 = 1_000_000_000;
+    let event = |cpu, number, ns, kind| FlightEvent {
+        kind: Some(kind),
+        tid: Some(4),
+        stamp: Stamp { cpu: Some(cpu), seq: Some(number), ns: Some(ns), ..Stamp::default() },
+        ..FlightEvent::default()
+    };
+    let judged = |stamp: Option<u64>, first_of_cpu_0: (u64, u64)| {
+        let sleeper = Task {
+            last_cpu: Some(0),
+            state_ns: Some(20 * SECOND),
+            stamp: Stamp { ns: stamp, ..Stamp::default() },
+            ..task(4, 1, TaskState::SLEEPING, "wait4")
+        };
+        let (number, ns) = first_of_cpu_0;
+        let maker = Maker::new()
+            .put(C, &nmi(None, b"swapper"))
+            .put(SectionKind::TASKS, &sleeper)
+            .put(SectionKind::FLIGHT, &event(0, number, ns, FlightKind::IDLE_ENTER));
+        invariants(&judge(maker.put(SectionKind::FLIGHT, &event(1, 0, SECOND, FlightKind::WAKE)).bytes()))
+    };
+    // It sleeps since second 2, and was woken in second 1.
+    assert_eq!(judged(Some(22 * SECOND), (0, 0)), [""; 0]);
+    // It sleeps since second 1: that sleep was to end.
+    assert_eq!(judged(Some(21 * SECOND), (7000, 19 * SECOND)), ["INV-WOKEN"]);
+    // Without a clock, the ring of the processor that it ran on last must reach back to the wake-up.
+    assert_eq!(judged(None, (7000, 19 * SECOND)), [""; 0]);
+    assert_eq!(judged(None, (7000, SECOND / 2)), ["INV-WOKEN"]);
+    assert_eq!(judged(None, (0, 19 * SECOND)), ["INV-WOKEN"]);
+}
+
+#[test]
 fn a_lock_of_a_thread_that_is_gone_breaks_an_invariant_unless_the_list_of_threads_is_damaged() {
     let lock = |tid| Lock { addr: Some(0xa0), holder_tid: Some(tid), name: Some(b"table"), ..Lock::default() };
     let maker = |tid| {
