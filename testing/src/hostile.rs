@@ -19,11 +19,19 @@ use kwab::analysis::verify::{Backing, verified, verify};
 use kwab::analysis::{self, audit, triage};
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
 use kwab::import::{Options, import, import_channel};
+use kwab::memory::{Ram, Wanted};
 use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
+use kwab::oracle::{self, CompareOptions, of_dumps};
+use kwab::report::address::search::{Pattern, search};
+use kwab::report::address::translate::translate;
+use kwab::report::address::whatis::Question;
 use kwab::report::catalogue::{concluded, judge};
+use kwab::report::ci::{self, Baseline, Seen};
 use kwab::report::diff::{Subject, diff};
+use kwab::report::html::{Contents, Held, html};
+use kwab::report::markdown::markdown;
 use kwab::report::{check, compare, inspect, salvage};
-use kwab::symbols::Symbols;
+use kwab::symbols::{SourceLines, Symbols};
 
 use crate::second::{Sample, mutate};
 
@@ -47,6 +55,10 @@ pub const COMMANDS: &[Command] = &[
     Command { name: "list", run: |bytes| with_file(bytes, |file| drop(judge(&Dump::load(file, Depth::Rules), "x"))) },
     Command { name: "compare", run: |bytes| with_file(bytes, compare_with_itself) },
     Command { name: "diff", run: |bytes| with_file(bytes, diff_with_itself) },
+    Command { name: "report", run: |bytes| with_file(bytes, pages) },
+    Command { name: "ci", run: |bytes| with_file(bytes, beside_a_baseline) },
+    Command { name: "oracle", run: |bytes| with_file(bytes, runs) },
+    Command { name: "translate, search, whatis", run: |bytes| with_dump(bytes, addresses) },
     Command { name: "triage", run: |bytes| with_dump(bytes, analyse) },
     Command { name: "audit-vm", run: |bytes| with_dump(bytes, |dump| drop(audit::audit(&dump.case()))) },
     Command {
@@ -167,6 +179,49 @@ fn diff_with_itself(file: DumpFile) {
     let triage = analysis::judge(&ctx, "x");
     let subject = || Subject::of(concluded(&dump, "x", &triage), &report, &ctx, &triage);
     assert!(diff(subject(), subject()).parts.iter().all(|part| part.changes.is_empty()), "a dump differs from itself");
+}
+
+fn pages(file: DumpFile) {
+    let dump = Dump::load(file, Depth::Digest);
+    let mut report = inspect::inspect(&dump, "x", inspect::Options { rows: 2000, mappings: 2000 });
+    let (case, sources) = (dump.case(), &mut SourceLines::new(Vec::new()));
+    let triage = &inspect::conclude(&mut report, &case, &Symbols::default(), sources, "x");
+    let contents = Contents { report: &report, triage, held: Held::of(&dump), rows: 2000 };
+    drop((html(&contents), markdown(&contents)));
+}
+
+fn beside_a_baseline(file: DumpFile) {
+    let dump = Dump::load(file, Depth::Rules);
+    let (case, symbols) = (dump.case(), Symbols::default());
+    let triage = triage(&case, &symbols, &Backing::none(), "x");
+    let entry = concluded(&dump, "x", &triage);
+    let seen = [Seen { entry, is_bug: true, location: None, log_line: Some(1) }];
+    let report = ci::compare(&seen, &Baseline::default(), "x", Vec::new());
+    drop((ci::junit(&report), ci::sarif(&report), ci::markdown(&report)));
+    drop(report.accepted(Baseline::default()).to_toml());
+}
+
+fn runs(file: DumpFile) {
+    let run = [Dump::load(file, Depth::Export)].map(Ok::<_, Infallible>);
+    let Ok(trace) = of_dumps(run);
+    let report = oracle::compare(("x", &trace), ("x", &trace), &CompareOptions::default());
+    drop(oracle::text(&report));
+}
+
+/// Asks about the address of the failure, about one that a record holds, and about an end of the address space.
+fn addresses(dump: Dump) {
+    let (case, symbols, ram) = (dump.case(), Symbols::default(), Ram::of(&dump));
+    let Ok(space) = Wanted::default().find(&case) else { return };
+    let of_stack = case.stacks.first().and_then(|stack| stack.low);
+    let fault = case.causes.first().and_then(|cause| cause.fault_addr.or(cause.sp));
+    for addr in [fault, of_stack, Some(u64::MAX)].into_iter().flatten() {
+        drop(translate(&case, &ram, &space, addr, "x"));
+        let question = Question { case: &case, ram: &ram, symbols: &symbols, space: &space, addr };
+        drop((question.answer(false, "x"), question.answer(true, "x")));
+        if let Ok(pattern) = Pattern::new(addr.to_le_bytes().to_vec(), 8) {
+            drop(search(&case, &ram, &symbols, &pattern, 100, "x"));
+        }
+    }
 }
 
 fn analyse(dump: Dump) {

@@ -122,7 +122,7 @@ fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<Thread> {
     if !death.registers.is_empty() {
         let cpu = dead_cpu(case, death);
         threads.push(Thread {
-            id: death.pid.filter(|pid| *pid != 0).unwrap_or(CPU_THREADS + cpu),
+            id: death.pid.filter(|pid| *pid != 0).unwrap_or(CPU_THREADS.saturating_add(cpu)),
             values: death.registers.clone(),
         });
     }
@@ -135,7 +135,7 @@ fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<Thread> {
             continue;
         }
         let own = set.tid.or(set.pid).filter(|id| *id != 0 && threads.iter().all(|thread| thread.id != *id));
-        let fallback = CPU_THREADS + set.stamp.cpu.unwrap_or(threads.len() as u32);
+        let fallback = CPU_THREADS.saturating_add(set.stamp.cpu.unwrap_or(threads.len() as u32));
         threads.push(Thread { id: own.unwrap_or(fallback), values });
     }
     threads

@@ -5,6 +5,7 @@
 //! [`mutate`] makes damaged and re-sealed ones of them, [`first`] renders what kwab-format reads, [`disagreements`]
 //! compares: the dumps of the stream and of the file, sections, values, defects, and what end sections count wrongly.
 
+mod fields;
 pub mod first;
 pub mod mutate;
 
