@@ -94,6 +94,8 @@ pub(crate) enum Command {
     Check(Check),
     /// Write what survives of a damaged dump as a sound one.
     Salvage(Salvage),
+    /// Keep an index of the dumps of a directory, from which list answers.
+    Index(Index),
     /// List dumps, those of the same crash together.
     List(List),
     /// Browse crashes in the terminal.
@@ -514,6 +516,20 @@ pub(crate) struct List {
     /// Group by symptom only: read what each dump says of itself, without triage.
     #[arg(long)]
     pub quick: bool,
+    /// The index of the directory; without it .kwab-index.db in the directory, if there is one.
+    #[arg(long, value_name = "FILE", conflicts_with = "quick")]
+    pub index: Option<PathBuf>,
+}
+
+/// Arguments of `kwab index`.
+#[derive(Debug, Args)]
+pub(crate) struct Index {
+    /// The directory with dumps.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// The index; without it .kwab-index.db in the directory.
+    #[arg(long, value_name = "FILE")]
+    pub index: Option<PathBuf>,
 }
 
 /// What `kwab list` orders its groups by.

@@ -27,7 +27,7 @@ pub(crate) const STATUSES: &str = "\
 Exit status:
   0    clean            import, export, report, salvage, cat, capture: all of it; check, list, inspect:
                         sound; triage, audit-vm, verify-pages: nothing found in a sound dump;
-                        translate, search, whatis: answered; print: shown
+                        translate, search, whatis: answered; print: shown; index: up to date
   1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
                         page; import: a kernel's death that was not understood; bisect: no boundary;
                         oracle: a difference; ci: a new crash; follow: a crash

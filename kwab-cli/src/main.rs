@@ -7,6 +7,7 @@
 
 mod addresses;
 mod analyses;
+mod catalogue;
 mod cli;
 mod commands;
 mod failure;

@@ -46,6 +46,10 @@ fn prepared() -> tempfile::TempDir {
 
 /// Status and command line; every dump's state is in its name.
 const TABLE: &[(i32, &str)] = &[
+    (0, "index dumps"),
+    (0, "index mixed"),
+    (2, "index absent"),
+    (2, "index quiet"),
     (0, "inspect quiet"),
     (0, "inspect crash"),
     (3, "inspect flipped"),

@@ -1,7 +1,8 @@
-//! `kwab list PATH… [--filter TERMS] [--sort ORDER] [--quick] [--json] [--wide]`
+//! `kwab list PATH… [--filter TERMS] [--sort ORDER] [--quick] [--index FILE] [--json] [--wide]`
 //!
 //! A catalogue of dumps: what triage concludes, how sure it is, where, who, when, damage; dumps of the same bug
-//! together, the most frequent first. Directories are searched for files that end in `.kwab`.
+//! together, the most frequent first. Directories are searched for files that end in `.kwab`; one that `kwab index`
+//! has indexed is answered from its index, and only what differs from that is read.
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
 //! read; the others are listed all the same.
 
@@ -9,10 +10,10 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use kwab::model::{Depth, Dump, DumpFile, DumpsOf};
-use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order, entry, judge, unreadable};
+use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order};
 use kwab::report::filter::Filter;
 
+use crate::catalogue::{self, row};
 use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, say, shown};
 use crate::output::{self, Style};
@@ -24,15 +25,13 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let (mut entries, mut readable): (Vec<CatalogueEntry>, bool) = (Vec::new(), true);
     for path in &arguments.paths {
         if path.is_dir() {
-            for found in dumps_in(path) {
-                read(&found, arguments.quick, &mut entries);
-            }
+            directory(path, arguments, &mut entries);
             continue;
         }
         // A file that was named must be a dump; one that was found may be anything.
         for dump in super::open_all(path) {
             match dump {
-                Ok(file) => entries.push(entry_of(file, arguments.quick, &shown(path))),
+                Ok(file) => entries.push(row::of_dump(file, arguments.quick, &shown(path), 0).entry),
                 Err(error) => {
                     say(&error);
                     readable = false;
@@ -68,23 +67,9 @@ const fn order(sort: Sort) -> Order {
     }
 }
 
-/// What a dump is about: what it says of itself, and unless it has to be quick what triage concludes.
-fn entry_of(file: DumpFile, quick: bool, name: &str) -> CatalogueEntry {
-    if quick {
-        return entry(&Dump::load(file, Depth::Catalogue), name);
-    }
-    judge(&Dump::load(file, Depth::Rules), name)
-}
-
 /// What each dump in a directory is about.
 pub(super) fn entries_of(folder: &Path) -> Vec<CatalogueEntry> {
-    let mut entries = Vec::new();
-    dumps_in(folder).iter().for_each(|found| read(found, false, &mut entries));
-    entries
-}
-
-fn dumps_in(folder: &Path) -> Vec<PathBuf> {
-    files_in(folder, &["kwab"])
+    files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, false)).collect()
 }
 
 /// The files in a directory whose names end so, in order.
@@ -95,13 +80,24 @@ pub(super) fn files_in(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
 }
 
 /// The entries of all dumps of a file that was found.
-fn read(path: &Path, quick: bool, entries: &mut Vec<CatalogueEntry>) {
-    let name = shown(path);
-    match DumpsOf::open(path) {
-        Ok(dumps) => entries.extend(dumps.map(|dump| match dump {
-            Ok(file) => entry_of(file, quick, &name),
-            Err(error) => unreadable(&name, &error.to_string()),
-        })),
-        Err(error) => entries.push(unreadable(&name, &error.to_string())),
+fn entries_in(path: &Path, quick: bool) -> impl Iterator<Item = CatalogueEntry> + use<> {
+    row::of_file(path, quick, 0).into_iter().map(|row| row.entry)
+}
+
+/// The entries of a directory: of its index where that is up to date. An index that cannot be read costs only time.
+fn directory(folder: &Path, arguments: &List, entries: &mut Vec<CatalogueEntry>) {
+    if arguments.quick {
+        entries.extend(files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, true)));
+        return;
     }
+    let index = catalogue::index_of(folder, arguments.index.as_deref());
+    let listing = catalogue::read(folder, &index).unwrap_or_else(|error| {
+        say(&error.into());
+        catalogue::read_all(folder)
+    });
+    if let Some(stale @ 1..) = listing.stale {
+        let remark = format!("{}: {stale} files differ from the index; kwab index updates it", shown(folder));
+        say(&anyhow::anyhow!(remark));
+    }
+    entries.extend(listing.rows.into_iter().map(|row| row.entry));
 }

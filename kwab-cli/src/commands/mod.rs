@@ -12,6 +12,7 @@ mod export;
 mod export_other;
 mod follow;
 mod import;
+mod index;
 mod inspect;
 mod list;
 mod log;
@@ -41,6 +42,7 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     match command {
         Command::Import(arguments) => import::run(&arguments),
         Command::Inspect(arguments) => inspect::run(&arguments, color),
+        Command::Index(arguments) => index::run(&arguments),
         Command::Analysis(analysis) => analyse::run(&analysis, color),
         Command::Bisect(arguments) => bisect::run(&arguments),
         Command::Capture(arguments) => capture::run(&arguments),

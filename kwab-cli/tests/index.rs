@@ -1,0 +1,125 @@
+//! `kwab index`: the list of a directory is the same with and without an index, whatever happened to either.
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use common::{folder, run, stdout_of, text};
+
+/// The committed dumps, two that are damaged and two that are none, in a folder of their own.
+fn tree() -> tempfile::TempDir {
+    let folder = folder();
+    let deep = folder.path().join("dumps/deep");
+    fs::create_dir_all(&deep).expect("made");
+    let dumps = concat!(env!("CARGO_MANIFEST_DIR"), "/../testing/dumps");
+    for found in fs::read_dir(dumps).expect("there").flatten().filter(|found| found.path().is_file()) {
+        fs::copy(found.path(), folder.path().join("dumps").join(found.file_name())).expect("copied");
+    }
+    let mut bytes = fs::read(format!("{dumps}/leak.kwab")).expect("there");
+    fs::write(deep.join("cut.kwab"), &bytes[..bytes.len() / 2]).expect("written");
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    fs::write(deep.join("flipped.kwab"), &bytes).expect("written");
+    fs::write(deep.join("empty.kwab"), "").expect("written");
+    fs::write(deep.join("\u{1b}[31mname.kwab"), "a log\n").expect("written");
+    folder
+}
+
+/// Status and stdout of the list, and what it says on stderr.
+fn list(at: &Path, more: &[&str]) -> (Option<i32>, String, String) {
+    let arguments: Vec<&str> = ["list", "dumps", "--json"].into_iter().chain(more.iter().copied()).collect();
+    let output = run(at, &arguments);
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+#[test]
+fn the_list_is_the_same_with_and_without_an_index_and_reads_nothing_twice() {
+    let folder = tree();
+    let at = folder.path();
+    let plain = list(at, &[]);
+    assert_eq!(plain.0, Some(3), "{}", plain.2);
+    assert!(stdout_of(at, &["index", "dumps"]).contains("20 files read, 0 unchanged, 0 removed"));
+    assert_eq!(list(at, &[]), plain);
+    assert!(stdout_of(at, &["index", "dumps"]).contains("0 files read, 20 unchanged, 0 removed"));
+    let filter = ["--filter", "score>80", "--sort", "last"];
+    let indexed = list(at, &filter);
+    fs::remove_file(at.join("dumps/.kwab-index.db")).expect("removed");
+    assert_eq!(list(at, &filter), indexed);
+}
+
+#[test]
+fn a_list_of_an_index_that_is_out_of_date_reads_what_differs_and_says_so() {
+    let folder = tree();
+    let at = folder.path();
+    stdout_of(at, &["index", "dumps", "--index", "kept.db"]);
+    fs::remove_file(at.join("dumps/clean.kwab")).expect("removed");
+    fs::rename(at.join("dumps/leak.kwab"), at.join("dumps/other.kwab")).expect("renamed");
+    fs::copy(at.join("dumps/other.kwab"), at.join("dumps/deep/empty.kwab")).expect("copied");
+    let (plain, indexed) = (list(at, &[]), list(at, &["--index", "kept.db"]));
+    assert_eq!((indexed.0, &indexed.1), (plain.0, &plain.1));
+    assert!(indexed.2.contains("4 files differ from the index"), "{}", indexed.2);
+    let told = stdout_of(at, &["index", "dumps", "--index", "kept.db"]);
+    assert!(told.contains("2 files read, 17 unchanged, 2 removed"), "{told}");
+    assert_eq!(list(at, &["--index", "kept.db"]), plain);
+}
+
+#[test]
+fn an_index_that_is_damaged_foreign_or_a_link_is_refused_and_never_changed_and_the_list_does_without() {
+    let folder = tree();
+    let at = folder.path();
+    let plain = list(at, &[]);
+    stdout_of(at, &["index", "dumps", "--index", "good.db"]);
+    let good = fs::read(at.join("good.db")).expect("there");
+    let mut damaged = good.clone();
+    damaged[4096..].fill(0xa5);
+    let foreign: Vec<u8> = {
+        let mut bytes = good.clone();
+        bytes[68..72].copy_from_slice(b"else");
+        bytes
+    };
+    fs::write(at.join("damaged.db"), &damaged).expect("written");
+    fs::write(at.join("foreign.db"), &foreign).expect("written");
+    fs::write(at.join("text.db"), "not a database, but long enough to be looked at\n".repeat(100)).expect("written");
+    std::os::unix::fs::symlink("good.db", at.join("link.db")).expect("linked");
+    for name in ["damaged.db", "foreign.db", "text.db", "link.db"] {
+        let before = fs::read(at.join(name)).expect("there");
+        let refused = run(at, &["index", "dumps", "--index", name]);
+        assert_eq!(refused.status.code(), Some(2), "{name}: {}", text(&refused.stderr));
+        assert!(text(&refused.stderr).contains(name), "{}", text(&refused.stderr));
+        assert!(fs::read(at.join(name)).expect("there") == before, "{name} was changed");
+        let listed = list(at, &["--index", name]);
+        assert_eq!((listed.0, &listed.1), (plain.0, &plain.1), "{name}");
+        assert!(listed.2.contains(name), "{name}: {}", listed.2);
+    }
+    assert_eq!(run(at, &["index", "absent"]).status.code(), Some(2));
+    assert_eq!(run(at, &["index", "dumps/clean.kwab"]).status.code(), Some(2));
+}
+
+#[test]
+fn two_that_index_at_once_and_one_that_is_killed_leave_a_valid_index() {
+    let folder = tree();
+    let at = folder.path();
+    for number in 0..60 {
+        fs::copy(at.join("dumps/clean.kwab"), at.join(format!("dumps/copy-{number}.kwab"))).expect("copied");
+    }
+    let plain = list(at, &[]);
+    let start = || {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin!("kwab"));
+        command.args(["index", "dumps"]).current_dir(at).stdout(Stdio::null()).spawn().expect("starts")
+    };
+    for wait in [5, 40, 150] {
+        let mut killed = start();
+        std::thread::sleep(std::time::Duration::from_millis(wait));
+        killed.kill().expect("killed");
+        killed.wait().expect("ended");
+        let listed = list(at, &[]);
+        assert_eq!((listed.0, &listed.1), (plain.0, &plain.1), "killed after {wait} ms");
+    }
+    let both = [start(), start()];
+    for mut one in both {
+        assert!(one.wait().expect("ended").success());
+    }
+    assert_eq!(list(at, &[]), plain);
+}
