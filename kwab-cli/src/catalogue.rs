@@ -9,13 +9,16 @@ pub(crate) mod scan;
 pub(crate) mod store;
 
 use std::collections::BTreeMap;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use schemars::JsonSchema;
+use serde::Serialize;
 
 use self::row::Row;
 use self::scan::{Found, Stamp};
 use self::store::{Store, StoreError};
+use crate::failure::shown;
 
 /// The name of an index in the directory that it describes.
 pub(crate) const INDEX: &str = ".kwab-index.db";
@@ -23,9 +26,16 @@ pub(crate) const INDEX: &str = ".kwab-index.db";
 /// Rows of files that are written in one transaction; what an interrupted run loses at most.
 const BATCH: usize = 1000;
 
+/// The version of [`Changes`]'s JSON form.
+pub(crate) const SCHEMA: u32 = 1;
+
 /// What a run of `kwab index` did, in files.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Default, Serialize, JsonSchema)]
 pub(crate) struct Changes {
+    /// Version of this form.
+    pub schema: u32,
+    /// The index.
+    pub index: String,
     /// Files that were read.
     pub read: usize,
     /// Files whose rows were up to date.
@@ -56,7 +66,7 @@ pub(crate) fn refresh(folder: &Path, index: &Path) -> Result<Changes, StoreError
     let mut store = Store::create(index)?;
     let known = store.stamps()?;
     let found = scan::files(folder);
-    let mut changes = Changes::default();
+    let mut changes = Changes { schema: SCHEMA, index: shown(index), ..Changes::default() };
     let mut batch: Vec<(Found, Vec<Row>)> = Vec::new();
     for file in &found {
         if known.get(&file.name) == Some(&file.stamp) {
@@ -80,12 +90,19 @@ pub(crate) fn refresh(folder: &Path, index: &Path) -> Result<Changes, StoreError
     Ok(changes)
 }
 
-/// The rows of a directory: those of the index, and of the dumps that differ from it or of all when there is none.
+/// The rows of a directory: those of the index, and of the dumps that differ from it or of all when there is none. An
+/// index that is not `named` but found in the directory must be the user's own or root's.
 ///
 /// # Errors
 /// When an index is there and cannot be read: the rows are to be read without it.
-pub(crate) fn read(folder: &Path, index: &Path) -> Result<Listing, StoreError> {
-    let Some(store) = Store::open(index)? else {
+pub(crate) fn read(folder: &Path, named: Option<&Path>) -> Result<Listing, StoreError> {
+    let index = index_of(folder, named);
+    let owner = std::fs::symlink_metadata(&index).map(|meta| meta.uid());
+    let is_trusted = |uid: u32| uid == 0 || uid == rustix::process::geteuid().as_raw();
+    if named.is_none() && !owner.is_ok_and(is_trusted) && index.exists() {
+        return Err(StoreError::Untrusted(index));
+    }
+    let Some(store) = Store::open(&index)? else {
         return Ok(read_all(folder));
     };
     let known: BTreeMap<Vec<u8>, Stamp> = store.stamps()?;

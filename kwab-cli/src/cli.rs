@@ -530,6 +530,9 @@ pub(crate) struct Index {
     /// The index; without it .kwab-index.db in the directory.
     #[arg(long, value_name = "FILE")]
     pub index: Option<PathBuf>,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
 }
 
 /// What `kwab list` orders its groups by.
@@ -586,6 +589,8 @@ pub(crate) enum SchemaOf {
     Inspect,
     /// kwab check --json
     Check,
+    /// kwab index --json
+    Index,
     /// kwab list --json
     List,
     /// kwab ci --json

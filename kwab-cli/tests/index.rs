@@ -93,6 +93,11 @@ fn an_index_that_is_damaged_foreign_or_a_link_is_refused_and_never_changed_and_t
         assert_eq!((listed.0, &listed.1), (plain.0, &plain.1), "{name}");
         assert!(listed.2.contains(name), "{name}: {}", listed.2);
     }
+    let made = Command::new("mkfifo").arg(at.join("dumps/.kwab-index.db")).status().expect("runs");
+    assert!(made.success(), "a FIFO");
+    let listed = list(at, &[]);
+    assert_eq!((listed.0, &listed.1), (plain.0, &plain.1), "a FIFO in the place of the index: {}", listed.2);
+    assert_eq!(run(at, &["index", "dumps"]).status.code(), Some(2));
     assert_eq!(run(at, &["index", "absent"]).status.code(), Some(2));
     assert_eq!(run(at, &["index", "dumps/clean.kwab"]).status.code(), Some(2));
 }
@@ -122,4 +127,34 @@ fn two_that_index_at_once_and_one_that_is_killed_leave_a_valid_index() {
         assert!(one.wait().expect("ended").success());
     }
     assert_eq!(list(at, &[]), plain);
+}
+
+#[test]
+fn an_index_of_another_user_is_read_when_it_is_named_and_not_when_it_is_found() {
+    let folder = tree();
+    let at = folder.path();
+    let plain = list(at, &[]);
+    stdout_of(at, &["index", "dumps"]);
+    let found = at.join("dumps/.kwab-index.db");
+    if rustix::process::geteuid().as_raw() != 0 || std::os::unix::fs::chown(&found, Some(54_321), None).is_err() {
+        return;
+    }
+    let listed = list(at, &[]);
+    assert_eq!((listed.0, &listed.1), (plain.0, &plain.1));
+    assert!(listed.2.contains("belongs to another user"), "{}", listed.2);
+    assert_eq!(list(at, &["--index", "dumps/.kwab-index.db"]), plain, "named, it answers without a word");
+}
+
+#[test]
+fn another_build_reads_every_dump_again() {
+    let folder = tree();
+    let at = folder.path();
+    stdout_of(at, &["index", "dumps"]);
+    let program = fs::read(assert_cmd::cargo::cargo_bin!("kwab")).expect("there");
+    fs::write(at.join("other-kwab"), program).expect("written");
+    let mut permissions = fs::metadata(at.join("other-kwab")).expect("there").permissions();
+    std::os::unix::fs::PermissionsExt::set_mode(&mut permissions, 0o700);
+    fs::set_permissions(at.join("other-kwab"), permissions).expect("executable");
+    let other = Command::new(at.join("other-kwab")).args(["index", "dumps"]).current_dir(at).output().expect("runs");
+    assert!(text(&other.stdout).contains("20 files read, 0 unchanged"), "{}", text(&other.stdout));
 }

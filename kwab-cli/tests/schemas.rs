@@ -20,6 +20,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "import",
         "inspect",
         "check",
+        "index",
         "list",
         "diff",
         "diff-of-directories",
@@ -77,6 +78,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
     let folder = folder();
     std::fs::copy(common::log(LOGS[0]), folder.path().join("a.log")).expect("copied");
     std::fs::write(folder.path().join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    keeps("index", 1, &run(folder.path(), &["index", ".", "--json"]).stdout);
     keeps("ci", 1, &run(folder.path(), &["ci", "a.log", "--baseline", "known.toml", "--json"]).stdout);
     let told = run(folder.path(), &["follow", "--exec", "cat a.log", "--json"]).stdout;
     let lines: Vec<_> = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();

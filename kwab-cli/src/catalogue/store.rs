@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::Duration;
 
 use kwab::report::catalogue::{CatalogueEntry, Finding};
@@ -14,7 +15,7 @@ use rusqlite::config::DbConfig;
 use rusqlite::{Connection, OpenFlags, Row as Columns, Transaction, TransactionBehavior, params};
 
 use super::row::Row;
-use super::scan::{Found, Stamp};
+use super::scan::{Found, Stamp, stamp_of};
 use crate::failure::shown;
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.
@@ -56,6 +57,9 @@ pub(crate) enum StoreError {
     /// The file is of another program.
     #[error("{}: not an index of kwab; name another file with --index", shown(.0))]
     Foreign(PathBuf),
+    /// An index that was found in a directory and belongs to another user, who may have written anything into it.
+    #[error("{}: the index belongs to another user and is not read; --index names it", shown(.0))]
+    Untrusted(PathBuf),
     /// SQLite refuses it.
     #[error("{}: {}", shown(.0), reason(.1))]
     Sqlite(PathBuf, #[source] rusqlite::Error),
@@ -85,8 +89,11 @@ pub(crate) struct Store {
 impl Store {
     /// Opens an index for reading; `None` when there is none, or one of another version.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
-        if std::fs::symlink_metadata(path).is_err() {
-            return Ok(None);
+        match std::fs::symlink_metadata(path) {
+            Err(_) => return Ok(None),
+            // A FIFO would wait for a writer.
+            Ok(meta) if !meta.is_file() && !meta.is_symlink() => return Err(StoreError::Foreign(path.to_path_buf())),
+            Ok(_) => {}
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         Ok((store.version()? == Some(expected())).then_some(store))
@@ -94,6 +101,9 @@ impl Store {
 
     /// Opens an index for writing, and makes it when there is none or one of another version.
     pub(crate) fn create(path: &Path) -> Result<Self, StoreError> {
+        if std::fs::symlink_metadata(path).is_ok_and(|meta| !meta.is_file() && !meta.is_symlink()) {
+            return Err(StoreError::Foreign(path.to_path_buf()));
+        }
         let mut store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE)?;
         let transaction = store.begin()?;
         let result = prepare(&transaction).and_then(|is_ours| {
@@ -205,9 +215,22 @@ impl Store {
     }
 }
 
-/// The version that an index must have: of the tables and of the way signatures are made.
+/// The version that an index must have: of the tables, of signatures, and of the program, since another build may
+/// conclude otherwise from the same dump.
 fn expected() -> i32 {
-    VERSION * 1000 + i32::try_from(signature::VERSION).unwrap_or(0)
+    static EXPECTED: OnceLock<i32> = OnceLock::new();
+    *EXPECTED.get_or_init(|| {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&VERSION.to_le_bytes());
+        hasher.update(&signature::VERSION.to_le_bytes());
+        hasher.update(env!("CARGO_PKG_VERSION").as_bytes());
+        let program = std::env::current_exe().and_then(std::fs::metadata);
+        if let Ok(Stamp { bytes, modified_ns, .. }) = program.map(|meta| stamp_of(&meta)) {
+            hasher.update(&bytes.to_le_bytes());
+            hasher.update(&modified_ns.to_le_bytes());
+        }
+        hasher.finalize().cast_signed()
+    })
 }
 
 /// Makes the tables when they are absent or of another version; `false` when the file is another program's.

@@ -1,4 +1,4 @@
-//! `kwab index DIR [--index FILE]`
+//! `kwab index DIR [--index FILE] [--json]`
 //!
 //! Keeps what `kwab list` shows of each dump below a directory in an SQLite file, `.kwab-index.db` in the directory or
 //! the one that `--index` names, with its hypotheses, the kernel's build-id and commit, and the key of its group. Only
@@ -21,7 +21,11 @@ pub(crate) fn run(arguments: &Index) -> Result<ExitCode> {
     std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
     let index = catalogue::index_of(folder, arguments.index.as_deref());
     let done = catalogue::refresh(folder, &index)?;
-    let catalogue::Changes { read, kept, removed } = done;
+    if arguments.json {
+        output::json(&done)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let catalogue::Changes { read, kept, removed, .. } = done;
     output::text(&format!("{}: {read} files read, {kept} unchanged, {removed} removed\n", shown(&index)))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -90,8 +90,7 @@ fn directory(folder: &Path, arguments: &List, entries: &mut Vec<CatalogueEntry>)
         entries.extend(files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, true)));
         return;
     }
-    let index = catalogue::index_of(folder, arguments.index.as_deref());
-    let listing = catalogue::read(folder, &index).unwrap_or_else(|error| {
+    let listing = catalogue::read(folder, arguments.index.as_deref()).unwrap_or_else(|error| {
         say(&error.into());
         catalogue::read_all(folder)
     });

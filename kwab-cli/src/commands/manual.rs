@@ -22,6 +22,7 @@ use kwab::report::inspect::Report;
 use kwab::report::salvage::SalvageReport;
 use kwab::typed::PrintReport;
 
+use crate::catalogue::Changes;
 use crate::cli::{Arguments, Completions, Man, Schema, SchemaOf};
 use crate::failure::{about, system};
 use crate::output::{self, Output};
@@ -32,6 +33,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Import => schemars::schema_for!(ImportReport),
         SchemaOf::Inspect => schemars::schema_for!(Report),
         SchemaOf::Check => schemars::schema_for!(CheckReports),
+        SchemaOf::Index => schemars::schema_for!(Changes),
         SchemaOf::List => schemars::schema_for!(Catalogue),
         SchemaOf::Follow => schemars::schema_for!(FollowLine<'_>),
         SchemaOf::Ci => schemars::schema_for!(CiReport),
