@@ -5,13 +5,14 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use linux_abi::flags::file::{
     RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
+    SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::{USER_END, UserAddr};
 
 use super::lookup::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
-use crate::fs::attr::{S_IFDIR, S_IFREG};
+use crate::fs::attr::{S_IFBLK, S_IFDIR, S_IFREG};
 use crate::fs::file::{File, Seeking};
 use crate::fs::io::{IoVec, MAX_RW_COUNT, Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -61,18 +62,18 @@ pub const CALLS: Calls = &[
         if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
             return Err(Errno::ESPIPE);
         }
-        if call.word(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
+        if call.long(2) < 0 || call.word(3) > 5 { Err(Errno::EINVAL) } else { Ok(0) }
     }),
     (nr::readahead, |call| match call.file(0)? {
         file if !file.is_readable() => Err(Errno::EBADF),
-        file if file.inode().attr().kind() != S_IFREG => Err(Errno::EINVAL),
+        file if file.inode().attr().kind() != S_IFREG || call.long(2) < 0 => Err(Errno::EINVAL),
         _ => Ok(0),
     }),
     (nr::fsync, sync_one),
     (nr::fdatasync, sync_one),
     (nr::syncfs, |call| call.open_file(0).map(|_| 0)),
     (nr::sync, |_| Ok(0)),
-    (nr::sync_file_range, |call| call.open_file(0).map(|_| 0)),
+    (nr::sync_file_range, sync_file_range),
 ];
 
 impl Call<'_> {
@@ -197,6 +198,9 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
         return Err(if offset.is_null() { Errno::EINVAL } else { Errno::ESPIPE });
     }
     let start = if offset.is_null() { from.position() } else { position(offset.read()?)? };
+    if call.long(3) < 0 {
+        return Err(Errno::EINVAL);
+    }
     let done = shovel(&from, start, &out, None, call.size(3))?;
     if offset.is_null() {
         from.set_position(start + done as u64);
@@ -204,6 +208,20 @@ fn sendfile(call: &mut Call<'_>) -> SysResult {
         offset.write(start + done as u64)?;
     }
     Ok(done)
+}
+
+/// Nothing waits to be written; the arguments are checked as on Linux.
+fn sync_file_range(call: &mut Call<'_>) -> SysResult {
+    let file = call.open_file(0)?;
+    call.flags(3, SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER)?;
+    let (start, length) = (call.long(1), call.long(2));
+    if start < 0 || start.checked_add(length).is_none_or(|end| end < start) {
+        return Err(Errno::EINVAL);
+    }
+    match file.inode().attr().kind() {
+        S_IFREG | S_IFDIR | S_IFBLK => Ok(0),
+        _ => Err(Errno::ESPIPE),
+    }
 }
 
 fn copy_file_range(call: &mut Call<'_>) -> SysResult {

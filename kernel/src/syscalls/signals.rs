@@ -351,7 +351,8 @@ fn alarm(call: &mut Call<'_>) -> SysResult {
     let (left, _) = process.itimers.set(process, 0, after, 0)?;
     // Rounded to the nearest second, but never to "none" while there is something left.
     let seconds = (left + time::SECOND / 2) / time::SECOND;
-    Ok(if left != 0 { seconds.max(1) } else { 0 } as usize)
+    // An unsigned int to the caller.
+    Ok(if left != 0 { seconds.max(1) as u32 } else { 0 } as usize)
 }
 
 fn getitimer(call: &mut Call<'_>) -> SysResult {

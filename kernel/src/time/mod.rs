@@ -44,7 +44,8 @@ pub fn set(wall: Nanos) -> i64 {
 /// A `struct timespec` as nanoseconds. `EINVAL` when negative or with too many nanoseconds; saturates after 584 years.
 pub fn from_timespec([seconds, nanos]: [u64; 2]) -> Result<Nanos, Errno> {
     if seconds as i64 >= 0 && nanos < SECOND {
-        Ok(seconds.saturating_mul(SECOND).saturating_add(nanos))
+        // As on Linux the farthest time is that of a signed number.
+        Ok(seconds.saturating_mul(SECOND).saturating_add(nanos).min(i64::MAX as u64))
     } else {
         Err(Errno::EINVAL)
     }
