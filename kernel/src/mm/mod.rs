@@ -283,14 +283,15 @@ impl AddressSpace {
         child.enter_all(&copy)?;
         let mut counts = [0; 4];
         let outcome = copy_pages(&map, &self.space, &child.space, &mut counts);
+        for (count, resident) in counts.iter().zip(&child.resident) {
+            resident.store(*count as i64, Ordering::Relaxed);
+        }
+        child.catch_up(&copy, 0, vma::USER_END);
         // Taking write access away from the parent is done whether or not the copy was completed.
         self.space.flush();
         drop(map);
         drop(copy);
         outcome?;
-        for (count, resident) in counts.iter().zip(&child.resident) {
-            resident.store(*count as i64, Ordering::Relaxed);
-        }
         child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
         child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
         child.audit("fork");

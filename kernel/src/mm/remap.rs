@@ -132,6 +132,7 @@ impl AddressSpace {
         if flags & MREMAP_DONTUNMAP == 0 && old_len != 0 {
             self.unmap_pages(old, old + old_len);
         }
+        self.catch_up(map, to, to + new_len);
         Ok(to)
     }
 

@@ -5,6 +5,7 @@
 
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
@@ -14,17 +15,55 @@ use super::{AddressSpace, Backing, Map, Vma, page_up};
 use crate::sched::breathe;
 
 /// The address spaces that may have pages of one file.
-pub struct ReverseMap(SpinLock<Vec<Weak<AddressSpace>>>);
+pub struct ReverseMap {
+    spaces: SpinLock<Vec<Weak<AddressSpace>>>,
+    /// What is being unmapped everywhere: pages that come to a place that was visited already are unmapped there.
+    cuts: SpinLock<Vec<Cut>>,
+}
+
+/// Files and shared memory that are being cut now, of all. Raised before the spaces to visit are listed: who enters
+/// later, or changes a map after its visit, finds it raised while the visit lasts.
+static CUTS: AtomicUsize = AtomicUsize::new(0);
+
+/// Pages of a file that its mappings are to lose.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Cut {
+    /// All from this offset in bytes on, private copies included: the file was truncated.
+    From(u64),
+    /// The file's own among the pages with these numbers: they are a hole.
+    Hole { first: u64, last: u64 },
+}
+
+impl Cut {
+    /// Unmaps what `vma` shows of it, a range of `space` whose first byte has this offset in the file. The map is
+    /// locked.
+    fn apply(self, space: &AddressSpace, vma: &Vma, offset: u64) {
+        match self {
+            Self::From(first_gone) => {
+                if offset + vma.bytes() > first_gone {
+                    space.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
+                }
+            }
+            Self::Hole { first, last } => {
+                let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
+                if first < end && begin < last {
+                    let at = |index: u64| vma.start + (index - begin) * PAGE;
+                    space.forget_own_pages(&vma.backing, at(first.max(begin)), at(last.min(end)));
+                }
+            }
+        }
+    }
+}
 
 impl ReverseMap {
     /// No address space has mapped the file.
     pub const fn new() -> Self {
-        Self(SpinLock::new(Vec::new()))
+        Self { spaces: SpinLock::new(Vec::new()), cuts: SpinLock::new(Vec::new()) }
     }
 
     /// Enters a space; once is enough, and the last one entered is not entered again. ENOMEM if there is no room.
     fn add(&self, space: &Arc<AddressSpace>) -> Result<(), Errno> {
-        let mut spaces = self.0.lock();
+        let mut spaces = self.spaces.lock();
         if spaces.last().is_some_and(|last| core::ptr::eq(last.as_ptr(), Arc::as_ptr(space))) {
             return Ok(());
         }
@@ -43,34 +82,45 @@ impl ReverseMap {
 
     /// The file was cut to `size` bytes: no space keeps a page beyond that mapped (truncate(2): SIGBUS from then on).
     pub fn cut(&self, size: u64) {
-        let Some(first_gone) = page_up(size) else { return };
-        self.each(|space, vma, offset| {
-            if offset + vma.bytes() > first_gone {
-                space.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
-            }
-        });
+        if let Some(first_gone) = page_up(size) {
+            self.everywhere(Cut::From(first_gone));
+        }
     }
 
     /// Pages `first..last` of the file are a hole now: mappings that show the file's own page there see zeros from now
     /// on. What was copied on a write to a private mapping stays (fallocate(2)).
     pub fn punch(&self, first: u64, last: u64) {
-        self.each(|space, vma, offset| {
-            let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
-            if first < end && begin < last {
-                let at = |index: u64| vma.start + (index - begin) * PAGE;
-                space.forget_own_pages(&vma.backing, at(first.max(begin)), at(last.min(end)));
-            }
-        });
+        self.everywhere(Cut::Hole { first, last });
     }
 
-    /// Calls `visit` for every range that shows the file, with its space, whose map is locked, and the offset of its
-    /// first byte. Programs choose how many spaces and ranges these are, so others run in between: a range that its
-    /// process moves meanwhile may keep pages that are the file's no longer.
-    fn each(&self, mut visit: impl FnMut(&AddressSpace, &Vma, u64)) {
-        let spaces: Vec<Arc<AddressSpace>> = self.0.lock().iter().filter_map(Weak::upgrade).collect();
+    /// Unmaps it from every range that shows the file. Programs choose how many spaces and ranges these are, so others
+    /// run in between; what is moved or copied behind the visit is unmapped by [`AddressSpace::catch_up`].
+    fn everywhere(&self, cut: Cut) {
+        let said = {
+            let mut cuts = self.cuts.lock();
+            // Without room to say so the visit is all there is.
+            let room = cuts.try_reserve(1).is_ok();
+            if room {
+                cuts.push(cut);
+                CUTS.fetch_add(1, Relaxed);
+            }
+            room
+        };
+        self.each(cut);
+        if said {
+            let mut cuts = self.cuts.lock();
+            if let Some(at) = cuts.iter().position(|other| *other == cut) {
+                cuts.swap_remove(at);
+                CUTS.fetch_sub(1, Relaxed);
+            }
+        }
+    }
+
+    fn each(&self, cut: Cut) {
+        let spaces: Vec<Arc<AddressSpace>> = self.spaces.lock().iter().filter_map(Weak::upgrade).collect();
         for space in spaces {
             let mut at = 0;
-            while let Some(next) = self.visit_next(&space, at, &mut visit) {
+            while let Some(next) = self.visit_next(&space, at, cut) {
                 at = next;
                 breathe();
             }
@@ -81,12 +131,7 @@ impl ReverseMap {
     }
 
     /// Visits the first range of `space` from `at` on that shows the file; where to go on, if there may be more.
-    fn visit_next(
-        &self,
-        space: &AddressSpace,
-        at: u64,
-        visit: &mut impl FnMut(&AddressSpace, &Vma, u64),
-    ) -> Option<u64> {
+    fn visit_next(&self, space: &AddressSpace, at: u64, cut: Cut) -> Option<u64> {
         let map = space.lock();
         let mut at = at;
         for _ in 0..RANGES {
@@ -95,7 +140,7 @@ impl ReverseMap {
             if let Some((mappers, offset)) = vma.backing.mappers()
                 && core::ptr::eq(mappers, self)
             {
-                visit(space, vma, offset);
+                cut.apply(space, vma, offset);
                 break;
             }
         }
@@ -109,6 +154,25 @@ const RANGES: usize = 1024;
 const FEWEST: usize = 8;
 
 impl AddressSpace {
+    /// Pages came to `start..end` from elsewhere, this map or one that is forked: unmaps those that files are losing at
+    /// the moment, since the visit may have passed here. Every map concerned is locked since before the pages came.
+    #[inline]
+    pub(super) fn catch_up(&self, map: &Map, start: u64, end: u64) {
+        if CUTS.load(Relaxed) != 0 {
+            self.catch_up_now(map, start, end);
+        }
+    }
+
+    #[cold]
+    fn catch_up_now(&self, map: &Map, start: u64, end: u64) {
+        for vma in map.vmas.overlapping(start, end) {
+            let Some((mappers, offset)) = vma.backing.mappers() else { continue };
+            for cut in mappers.cuts.lock().iter() {
+                cut.apply(self, vma, offset);
+            }
+        }
+    }
+
     /// Enters this space at the file behind `backing`, if there is one: before a page of it can be mapped.
     #[inline]
     pub(super) fn enter(self: &Arc<Self>, backing: &Backing) -> Result<(), Errno> {
