@@ -34,7 +34,7 @@ pub(crate) const SCHEMA: u32 = 1;
 pub(crate) struct Changes {
     /// Version of this form.
     pub schema: u32,
-    /// The index.
+    /// The file that was written.
     pub index: String,
     /// Files that were read.
     pub read: usize,

@@ -1,6 +1,6 @@
 /*
- * setitimer(2), timerfd_settime(2), alarm(2): a time beyond the farthest is the farthest, of 2^63 - 1 nanoseconds; alarm
- * tells what was left of it as an unsigned int.
+ * setitimer(2), timerfd_settime(2), alarm(2): a time beyond the farthest is the farthest, of 2^63 - 1 nanoseconds;
+ * alarm tells what was left of it as an unsigned int.
  */
 #include "../contract.h"
 #include <stdint.h>

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use super::list::Mutant;
-use crate::second::mutate::Random;
+use crate::second::random::Random;
 
 /// Mutants with their numbers, by the first line and the name of their function.
 type Functions = BTreeMap<(usize, String), Vec<(u32, Mutant)>>;

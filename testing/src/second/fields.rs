@@ -8,7 +8,7 @@ use kwab_format::record::SCHEMA;
 use kwab_format::wire::{Encoder, FieldIter, Raw, SLACK};
 use kwab_format::{FieldSchema, RawRecord, Records, Shape};
 
-use super::mutate::Random;
+use super::random::Random;
 
 /// Replaces numbers of one to eight records of a payload; sometimes one of them comes again and again.
 pub(super) fn edit(payload: &mut Vec<u8>, random: &mut Random) {

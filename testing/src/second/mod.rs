@@ -8,6 +8,7 @@
 mod fields;
 pub mod first;
 pub mod mutate;
+pub mod random;
 
 use std::fmt::Write as _;
 use std::fs;

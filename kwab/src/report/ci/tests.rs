@@ -79,7 +79,8 @@ fn a_baseline_of_another_version_or_form_is_refused_with_its_line() {
     assert!(
         refused("schema = 1\nsignature_version = 1\n[[known]]\nkey = \"a\"\n\n[[known]]\nkey = 7\n").contains("line 7")
     );
-    let twice = "schema = 1\nsignature_version = 1\n[[known]]\nkey = \"a\"\n[[known]]\nkey = \"b\"\ncomment = \"\"\"\n[[known]]\n\"\"\"\n";
+    let twice = "schema = 1\nsignature_version = 1\n[[known]]\nkey = \"a\"\n[[known]]\nkey = \"b\"\n\
+        comment = \"\"\"\n[[known]]\n\"\"\"\n";
     let read = Baseline::from_toml(twice).expect("read");
     assert_eq!((read.known.len(), read.known[1].comment.as_str()), (2, "[[known]]\n"), "text, not an entry");
     assert!(refused(&format!("{twice}schema = 1\n")).contains("line 10"), "a key of no entry");
