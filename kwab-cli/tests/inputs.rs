@@ -215,3 +215,35 @@ fn the_kernel_of_a_dialect_file_is_read_and_a_wrong_row_is_named() {
         text(&output.stderr)
     );
 }
+
+#[test]
+fn an_old_report_that_was_printed_is_no_crash_of_this_boot_and_no_banner_hides_one() {
+    let banner = |version: &str| format!("[    0.000000] Linux version {version} (cc) #1 SMP\n");
+    let report = |version: &str| {
+        format!(
+            "[   42.000000] BUG: kernel NULL pointer dereference, address: 0000000000000008\n\
+             [   42.000003] Oops: 0000 [#1] PREEMPT SMP NOPTI\n\
+             [   42.000004] CPU: 0 PID: 999 Comm: evil Not tainted {version} #1\n\
+             [   42.000005] RIP: 0010:ext4_readdir+0x12/0x40\n\
+             [   42.000006] Call Trace:\n[   42.000007]  iterate_dir+0x9a/0x1a0\n\
+             [   42.000008] ---[ end trace 0000000000000000 ]---\n\
+             [   42.000009] Kernel panic - not syncing: Fatal exception\n"
+        )
+    };
+    let folder = folder();
+    let triaged = |lines: String| {
+        fs::write(folder.path().join("a.log"), lines).expect("written");
+        let output = run(folder.path(), &["triage", "a.log"]);
+        (output.status.code(), text(&output.stdout))
+    };
+    let (status, said) = triaged(format!("{}$ cat report\n{}", banner("6.1.0-18-amd64"), report("5.4.0-1-amd64")));
+    assert_eq!(status, Some(1), "{said}");
+    assert!(said.contains("line 3 may announce a death"), "{said}");
+    assert!(said.contains("a report of Linux 5.4.0-1-amd64 #1, not of this boot"), "{said}");
+    // Who prints another banner hides nothing, and a log without one is believed.
+    let two = format!("{}{}{}", banner("6.1.0-18-amd64"), banner("9.9.9"), report("6.1.0-18-amd64"));
+    for lines in [two, report("5.4.0-1-amd64"), banner("5.4.0-1-amd64") + &report("5.4.0-1-amd64")] {
+        let (status, said) = triaged(lines);
+        assert!(status == Some(1) && said.starts_with("kernel oops in evil[999]"), "{said}");
+    }
+}

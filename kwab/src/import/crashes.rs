@@ -23,6 +23,7 @@ use super::pending::PendingDump;
 use super::processes::Processes;
 use super::quiet::Quiet;
 use super::reported::{Heard, Reported};
+use super::reports::Report;
 use super::reports::dialect::Dialects;
 use super::segments::{ClosedSegment, Segments};
 use super::summary::ImportReport;
@@ -46,8 +47,16 @@ impl<R: Read> Crashes<R> {
     /// reports in console text are those of `dialects`.
     pub fn new(events: Events<R>, segments: Segments, tally: Tally, dialects: Dialects) -> Self {
         let (console, processes, reported) = (ConsoleParser::default(), Processes::default(), Reported::new(dialects));
-        let follower =
-            Follower { segments, tally, console, processes, reported, quiet: Quiet::default(), is_linux: false };
+        let follower = Follower {
+            segments,
+            tally,
+            console,
+            processes,
+            reported,
+            quiet: Quiet::default(),
+            is_linux: false,
+            releases: Vec::new(),
+        };
         Self { events, follower, next_check: 0, ended: false }
     }
 
@@ -220,6 +229,8 @@ struct Follower {
     quiet: Quiet,
     /// Whether a kernel of the log is Linux.
     is_linux: bool,
+    /// The versions that banners of Linux have named.
+    releases: Vec<Vec<u8>>,
 }
 
 impl Follower {
@@ -376,7 +387,13 @@ impl Follower {
     /// Gives the finished reports to the crash of the kernel.
     fn give_reports(&mut self) -> io::Result<()> {
         while let Some(report) = self.reported.next_report() {
-            if report.of_program {
+            let quoted = self.is_quoted(&report);
+            if quoted {
+                let version = report.version.as_deref().unwrap_or_default();
+                self.tally
+                    .unexplained(format!("a report of Linux {version}, not of this boot").as_bytes(), report.first);
+            }
+            if report.of_program || quoted {
                 // What a kernel's report has told of the crash stays.
                 if !self.reported.has_main() {
                     self.segments.withdraw(report.first.line);
@@ -392,6 +409,17 @@ impl Follower {
             }
         }
         Ok(())
+    }
+
+    /// Whether a report of Linux is of another version than the banner of this boot and than all others of the log: a
+    /// kernel does not change while it runs, so an old report was printed. One more banner in the log hides no report.
+    fn is_quoted(&mut self, report: &Report) -> bool {
+        let named = report.version.as_deref().filter(|_| report.family == "linux");
+        let Some(named) = named.and_then(|text| release(text.as_bytes())) else { return false };
+        let boot = self.segments.boot();
+        let own = boot.version.as_deref().filter(|_| boot.kernel.as_deref() == Some(b"Linux")).and_then(release);
+        let seen = &self.releases;
+        own.is_some() && seen.len() < MOST_RELEASES && !seen.iter().any(|known| known == named)
     }
 
     /// The boot or the log ends: finishes the reports that are open.
@@ -424,7 +452,12 @@ impl Follower {
 
     /// What a console line says before it is recorded: a new boot, a fault, a death.
     fn read_ahead(&mut self, text: &[u8], forged: bool, position: LogPosition) -> io::Result<()> {
-        self.is_linux |= text.starts_with(b"Linux version ");
+        if let Some(version) = text.strip_prefix(b"Linux version ") {
+            self.is_linux = true;
+            let known =
+                |word: &[u8]| self.releases.len() >= MOST_RELEASES || self.releases.iter().any(|one| one == word);
+            self.releases.extend(release(version).filter(|word| !known(word)).map(<[u8]>::to_vec));
+        }
         if self.segments.boot().line(text) {
             self.begin_boot(position)?;
             self.segments.boot().line(text);
@@ -602,6 +635,15 @@ impl Follower {
         }
         Ok(())
     }
+}
+
+/// Versions of Linux that are remembered of a log; with more, none of its reports counts as quoted.
+const MOST_RELEASES: usize = 64;
+
+/// The release at the beginning of a version: `6.1.0-18-amd64`.
+fn release(version: &[u8]) -> Option<&[u8]> {
+    let word = version.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
+    (word.first()?.is_ascii_digit() && word.contains(&b'.') && word.len() < 256).then_some(word)
 }
 
 /// The name of a signal by its number.
