@@ -13,7 +13,7 @@ use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 use super::context::{Context, View};
 use super::keepers::Promise;
 use super::quote::text;
-use super::rings;
+use super::rings::Rings;
 use super::space::Spaces;
 use crate::model::{Located, RecordRef};
 use crate::unwind::Space as _;
@@ -279,8 +279,9 @@ fn signal(ctx: &Context<'_, '_>, rows: &mut Rows) {
 }
 
 fn woken(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let rings = Rings::of(ctx.case);
     for task in sleepers(ctx) {
-        let Some(last) = rings::of_this_sleep(ctx.case, task) else { continue };
+        let Some(last) = rings.of_this_sleep(task) else { continue };
         rows.checked += 1;
         if last.kind == Some(FlightKind::WAKE) {
             let row = format!("{} sleeps{}, and its last recorded event is its wake-up", label(task), seconds(task));

@@ -13,7 +13,8 @@ use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::{text, waits_in_vfork};
-use crate::analysis::{loops, rings, stacks};
+use crate::analysis::rings::Rings;
+use crate::analysis::{loops, stacks};
 use crate::model::{Located, RecordRef};
 
 /// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
@@ -54,7 +55,7 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
         Claim::new(format!("a wake-up was lost: {} waits for {what} and nothing will wake it", label(task)))
             .because(0.5, format!("{} has been asleep{seconds}: {what}", label(task)), Some(task.at))
             .because(0.25, "no task holds what it waits for", None);
-    if let Some(event) = rings::of_this_sleep(ctx.case, task) {
+    if let Some(event) = Rings::of(ctx.case).of_this_sleep(task) {
         claim = if event.kind == Some(FlightKind::WAKE) {
             claim.but(0.5, "the flight recorder shows a wake-up after it went to sleep", Some(event.at))
         } else {
