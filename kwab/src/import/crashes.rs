@@ -419,7 +419,7 @@ impl Follower {
         let boot = self.segments.boot();
         let own = boot.version.as_deref().filter(|_| boot.kernel.as_deref() == Some(b"Linux")).and_then(release);
         let seen = &self.releases;
-        own.is_some() && seen.len() < MOST_RELEASES && !seen.iter().any(|known| known == named)
+        own.is_some() && seen.len() < MOST_RELEASES && !seen.iter().any(|known| is_one_release(known, named))
     }
 
     /// The boot or the log ends: finishes the reports that are open.
@@ -640,10 +640,17 @@ impl Follower {
 /// Versions of Linux that are remembered of a log; with more, none of its reports counts as quoted.
 const MOST_RELEASES: usize = 64;
 
-/// The release at the beginning of a version: `6.1.0-18-amd64`.
+/// The numbers at the beginning of a version, `6.1.76` of `6.1.76-1-amd64`: what follows is printed in several ways.
 fn release(version: &[u8]) -> Option<&[u8]> {
-    let word = version.split(u8::is_ascii_whitespace).find(|word| !word.is_empty())?;
-    (word.first()?.is_ascii_digit() && word.contains(&b'.') && word.len() < 256).then_some(word)
+    let version = version.trim_ascii_start();
+    let end = version.iter().position(|byte| !byte.is_ascii_digit() && *byte != b'.').unwrap_or(version.len());
+    let numbers = version.get(..end).filter(|numbers| numbers.len() < 64)?;
+    (numbers.first()?.is_ascii_digit() && numbers.contains(&b'.')).then_some(numbers)
+}
+
+/// Whether two are the same as far as both are there: a line may be cut.
+fn is_one_release(a: &[u8], b: &[u8]) -> bool {
+    a.starts_with(b) || b.starts_with(a)
 }
 
 /// The name of a signal by its number.
