@@ -9,6 +9,7 @@ use crate::import::boot::BootFacts;
 use crate::import::crashes::{Bookmark, Crashes, Progress};
 use crate::import::events::Events;
 use crate::import::lines::{Lines, LogPosition};
+use crate::import::processes::Processes;
 use crate::import::segments::Segments;
 use crate::import::tally::Tally;
 use crate::import::tokens::Tokens;
@@ -44,7 +45,8 @@ impl Watch {
         let events = Events::new(Tokens::new(Lines::new(feed.clone())));
         let start = LogPosition { offset: 0, line: 1 };
         let segments = Segments::starting_at(None, 0, BootFacts::first(), start)?;
-        Ok(Self { feed, crashes: Crashes::new(events, segments, Tally::new(source), dialects) })
+        let (tally, processes) = (Tally::new(source), Processes::default());
+        Ok(Self { feed, crashes: Crashes::starting_with(events, segments, tally, dialects, processes) })
     }
 
     /// Takes a line with its end, or a piece of one. Says how many crashes it closed.

@@ -56,6 +56,7 @@ impl<R: Read> Crashes<R> {
             quiet: Quiet::default(),
             is_linux: false,
             releases: Vec::new(),
+            whole: true,
         };
         Self { events, follower, next_check: 0, ended: false }
     }
@@ -70,6 +71,7 @@ impl<R: Read> Crashes<R> {
     ) -> Self {
         let mut crashes = Self::new(events, segments, tally, dialects);
         crashes.follower.processes = processes;
+        crashes.follower.whole = false;
         crashes
     }
 
@@ -231,6 +233,8 @@ struct Follower {
     is_linux: bool,
     /// The versions that banners of Linux have named.
     releases: Vec<Vec<u8>>,
+    /// Whether the log is read from its beginning, so that all its banners are known.
+    whole: bool,
 }
 
 impl Follower {
@@ -419,7 +423,10 @@ impl Follower {
         let boot = self.segments.boot();
         let own = boot.version.as_deref().filter(|_| boot.kernel.as_deref() == Some(b"Linux")).and_then(release);
         let seen = &self.releases;
-        own.is_some() && seen.len() < MOST_RELEASES && !seen.iter().any(|known| is_one_release(known, named))
+        self.whole
+            && own.is_some()
+            && seen.len() < MOST_RELEASES
+            && !seen.iter().any(|known| is_one_release(known, named))
     }
 
     /// The boot or the log ends: finishes the reports that are open.
