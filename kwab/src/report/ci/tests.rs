@@ -218,7 +218,7 @@ fn the_index_of_a_baseline_finds_what_a_search_of_all_entries_finds() {
                 Known { key, signatures, title: String::new(), comment: String::new() }
             })
             .collect();
-        let index = super::baseline::Index::of(&known);
+        let index = Index::of(&known);
         for key in ["~", "~00000001", "NULL ", "NULL 00000002"] {
             let signatures = some(3);
             let place = index.position(key, &signatures);
