@@ -359,7 +359,7 @@ fn count_low(audit: &Audit<'_, '_>, rows: &mut Rows) {
             );
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }
-        rows.count += run.frames.saturating_sub(MAX_WITNESSES as u64);
+        rows.count = rows.count.saturating_add(run.frames.saturating_sub(MAX_WITNESSES as u64));
     }
     for info in &audit.case.frame_infos {
         let (Some(refs), Some(maps), Some(number)) = (info.refcount, info.mapped, info.frame) else { continue };

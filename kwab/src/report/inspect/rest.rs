@@ -39,7 +39,7 @@ pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
         let (start, end) = (source.start.unwrap_or(0), source.end.unwrap_or(0));
         let first = source.stamp.line.unwrap_or(1);
         let lines = source.lines.unwrap_or(0);
-        let range = format!("lines {first}-{}, bytes {start}-{end}", first + lines.saturating_sub(1));
+        let range = format!("lines {first}-{}, bytes {start}-{end}", first.saturating_add(lines.saturating_sub(1)));
         fact("made from", source.name.map(|name| format!("{}, {range}", text(name))));
     }
     facts
