@@ -79,11 +79,16 @@ fn an_index_that_is_damaged_foreign_or_a_link_is_refused_and_never_changed_and_t
         bytes[68..72].copy_from_slice(b"else");
         bytes
     };
+    // A column that is computed when it is read, to a gigabyte.
+    fs::write(at.join("computed.db"), &good).expect("written");
+    let computed = rusqlite::Connection::open(at.join("computed.db")).expect("opened");
+    computed.execute_batch("ALTER TABLE dump ADD COLUMN x TEXT AS (printf('%1000000000d', 1))").expect("added");
+    drop(computed);
     fs::write(at.join("damaged.db"), &damaged).expect("written");
     fs::write(at.join("foreign.db"), &foreign).expect("written");
     fs::write(at.join("text.db"), "not a database, but long enough to be looked at\n".repeat(100)).expect("written");
     std::os::unix::fs::symlink("good.db", at.join("link.db")).expect("linked");
-    for name in ["damaged.db", "foreign.db", "text.db", "link.db"] {
+    for name in ["damaged.db", "foreign.db", "text.db", "link.db", "computed.db"] {
         let before = fs::read(at.join(name)).expect("there");
         let refused = run(at, &["index", "dumps", "--index", name]);
         assert_eq!(refused.status.code(), Some(2), "{name}: {}", text(&refused.stderr));
@@ -157,4 +162,6 @@ fn another_build_reads_every_dump_again() {
     fs::set_permissions(at.join("other-kwab"), permissions).expect("executable");
     let other = Command::new(at.join("other-kwab")).args(["index", "dumps"]).current_dir(at).output().expect("runs");
     assert!(text(&other.stdout).contains("20 files read, 0 unchanged"), "{}", text(&other.stdout));
+    let (_, _, said) = list(at, &[]);
+    assert!(said.contains("made by another build of kwab and not used"), "{said}");
 }

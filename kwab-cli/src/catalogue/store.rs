@@ -60,6 +60,9 @@ pub(crate) enum StoreError {
     /// An index that was found in a directory and belongs to another user, who may have written anything into it.
     #[error("{}: the index belongs to another user and is not read; --index names it", shown(.0))]
     Untrusted(PathBuf),
+    /// Made by another build of kwab, which may conclude otherwise.
+    #[error("{}: made by another build of kwab and not used; kwab index makes it again", shown(.0))]
+    OtherBuild(PathBuf),
     /// SQLite refuses it.
     #[error("{}: {}", shown(.0), reason(.1))]
     Sqlite(PathBuf, #[source] rusqlite::Error),
@@ -87,7 +90,7 @@ pub(crate) struct Store {
 }
 
 impl Store {
-    /// Opens an index for reading; `None` when there is none, or one of another version.
+    /// Opens an index for reading; `None` when there is none.
     pub(crate) fn open(path: &Path) -> Result<Option<Self>, StoreError> {
         match std::fs::symlink_metadata(path) {
             Err(_) => return Ok(None),
@@ -96,7 +99,15 @@ impl Store {
             Ok(_) => {}
         }
         let store = Self::connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        Ok((store.version()? == Some(expected())).then_some(store))
+        if store.version()? != expected() {
+            return Err(StoreError::OtherBuild(path.to_path_buf()));
+        }
+        // A table of other columns may compute anything when it is read.
+        match has_our_tables(&store.connection) {
+            Ok(true) => Ok(Some(store)),
+            Ok(false) => Err(StoreError::Foreign(path.to_path_buf())),
+            Err(error) => Err(store.failed(error)),
+        }
     }
 
     /// Opens an index for writing, and makes it when there is none or one of another version.
@@ -145,14 +156,14 @@ impl Store {
         StoreError::Sqlite(self.path.clone(), error)
     }
 
-    /// The version of the tables; `None` when they are another program's.
-    fn version(&self) -> Result<Option<i32>, StoreError> {
+    /// The version of the tables.
+    fn version(&self) -> Result<i32, StoreError> {
         let pragma = |name: &str| self.connection.pragma_query_value(None, name, |row| row.get::<_, i32>(0));
         let application = pragma("application_id").map_err(|error| self.failed(error))?;
         if application != APPLICATION {
             return Err(StoreError::Foreign(self.path.clone()));
         }
-        pragma("user_version").map(Some).map_err(|error| self.failed(error))
+        pragma("user_version").map_err(|error| self.failed(error))
     }
 
     fn begin(&mut self) -> Result<Transaction<'_>, StoreError> {
@@ -242,13 +253,21 @@ fn prepare(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
         return Ok(false);
     }
     if is_ours && pragma("user_version")? == expected() {
-        return Ok(true);
+        return has_our_tables(transaction);
     }
     transaction.execute_batch("DROP TABLE IF EXISTS dump; DROP TABLE IF EXISTS file;")?;
     transaction.execute_batch(TABLES)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", expected())?;
     Ok(true)
+}
+
+/// Whether the tables are those of [`TABLES`], to the letter, and nothing else is there.
+fn has_our_tables(connection: &Connection) -> rusqlite::Result<bool> {
+    let mut query = connection.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid")?;
+    let found = query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
+    let ours = TABLES.split(';').map(str::trim).filter(|statement| !statement.is_empty());
+    Ok(ours.eq(found.iter().map(String::as_str)))
 }
 
 fn put_file(transaction: &Transaction<'_>, file: &Found, rows: &[Row]) -> rusqlite::Result<()> {

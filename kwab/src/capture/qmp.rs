@@ -63,7 +63,7 @@ impl Session {
         output: Box<dyn Write>,
     ) -> Result<Self, CaptureError> {
         let mut session = Self { input, output, pending: Vec::new(), version: String::new(), limits };
-        let Some(greeting) = session.message(Instant::now() + limits.greeting, |_| true)? else {
+        let Some(greeting) = session.message("a greeting", Instant::now() + limits.greeting, |_| true)? else {
             let why = format!(
                 "no greeting within {} s; QEMU serves one client of a monitor at a time: does another program hold it?",
                 limits.greeting.as_secs()
@@ -97,7 +97,7 @@ impl Session {
         self.output.write_all(format!("{line}\n").as_bytes())?;
         self.output.flush()?;
         let is_answer = |line: &Value| line.get("return").is_some() || line["error"]["desc"].is_string();
-        let Some(mut answer) = self.message(Instant::now() + self.limits.answer, is_answer)? else {
+        let Some(mut answer) = self.message(command, Instant::now() + self.limits.answer, is_answer)? else {
             let seconds = self.limits.answer.as_secs();
             return Err(CaptureError::Protocol(format!("no answer to {command} within {seconds} s")));
         };
@@ -135,12 +135,19 @@ impl Session {
         })
     }
 
-    /// The next line of the kind that is `wanted`; none when the time is over.
-    fn message(&mut self, until: Instant, wanted: impl Fn(&Value) -> bool) -> Result<Option<Value>, CaptureError> {
+    /// The next line of the kind that is `wanted` in answer to `to`; none when the time is over.
+    fn message(
+        &mut self,
+        to: &str,
+        until: Instant,
+        wanted: impl Fn(&Value) -> bool,
+    ) -> Result<Option<Value>, CaptureError> {
         loop {
             match self.line(until)? {
                 Line::Json(value) if wanted(&value) => return Ok(Some(value)),
-                Line::Gone => return Err(CaptureError::Protocol("the connection was closed".to_owned())),
+                Line::Gone => {
+                    return Err(CaptureError::Protocol(format!("the connection was closed before the answer to {to}")));
+                }
                 Line::Json(_) | Line::Nothing if Instant::now() >= until => return Ok(None),
                 Line::Json(_) | Line::Nothing => {}
             }
