@@ -1,4 +1,4 @@
-//! Runs the commands that the README shows and compares what they print with what it shows.
+//! Runs the commands that the README and the pages of `docs/` show and compares what they print with what is shown.
 //!
 //! Every fenced block marked `console` is a session: a line that starts with `$ ` is run by bash in the workspace's
 //! root with our own `kwab` first in `PATH`, and the lines below it are its output. Two things may vary: figures with a
@@ -13,10 +13,10 @@ use anyhow::{Context as _, Result};
 use crate::paths;
 use crate::process::Call;
 
-/// One command of the README with the output shown for it.
+/// One command of a page with the output shown for it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// Its line in the README, from one.
+    /// Its line in the page, from one.
     pub line: usize,
     /// What is typed.
     pub command: String,
@@ -42,19 +42,41 @@ pub fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
-/// Runs every command of the README; `binaries` is the folder with our own programs. Returns how many there were.
+/// Runs every command of the README and of `docs/`; `binaries` is the folder with our own programs. Returns how many
+/// there were.
 pub fn check(binaries: &Path) -> Result<usize> {
-    let steps = steps(&paths::read(&paths::root().join("README.md"))?);
-    for step in &steps {
-        let printed = run(step, binaries)?;
-        let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
-        let shown: Vec<&str> = step.output.iter().map(|line| line.trim_end()).collect();
-        if !agrees(&shown, &printed) {
-            let text = format!("README.md:{}: `{}` printed\n{}", step.line, step.command, printed.join("\n"));
-            anyhow::bail!("{text}\nwhere the README shows\n{}", shown.join("\n"));
+    let mut count = 0;
+    for page in pages()? {
+        let steps = steps(&paths::read(&paths::root().join(&page))?);
+        for step in &steps {
+            check_step(&page, step, binaries)?;
         }
+        count += steps.len();
     }
-    Ok(steps.len())
+    Ok(count)
+}
+
+/// The pages with sessions, relative to the workspace's root: the README first, since later ones may use what it makes.
+fn pages() -> Result<Vec<String>> {
+    let mut pages = Vec::new();
+    for entry in std::fs::read_dir(paths::root().join("docs")).context("docs")? {
+        let name = entry?.file_name().into_string().ok().filter(|name| name.ends_with(".md"));
+        pages.extend(name.map(|name| format!("docs/{name}")));
+    }
+    pages.sort_unstable();
+    pages.insert(0, "README.md".into());
+    Ok(pages)
+}
+
+fn check_step(page: &str, step: &Step, binaries: &Path) -> Result<()> {
+    let printed = run(step, binaries).with_context(|| format!("{page}:{}", step.line))?;
+    let printed: Vec<&str> = printed.lines().map(str::trim_end).collect();
+    let shown: Vec<&str> = step.output.iter().map(|line| line.trim_end()).collect();
+    if !agrees(&shown, &printed) {
+        let text = format!("{page}:{}: `{}` printed\n{}", step.line, step.command, printed.join("\n"));
+        anyhow::bail!("{text}\nwhere the page shows\n{}", shown.join("\n"));
+    }
+    Ok(())
 }
 
 /// What a command prints to the terminal, both streams in the order in which they came.
@@ -63,10 +85,10 @@ fn run(step: &Step, binaries: &Path) -> Result<String> {
         std::iter::once(binaries.to_owned())
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )?;
-    let call = Call::new("bash").args(["-c", &format!("{} 2>&1", step.command)]).folder(paths::root());
+    let call = Call::new("bash").args(["-c", &format!("{{ {}; }} 2>&1", step.command)]).folder(paths::root());
     let call = call.env("PATH", path).env("COLUMNS", "120").env("NO_COLOR", "1").limit(Duration::from_secs(900));
     // A session may show a command that fails; its words are what counts.
-    Ok(call.capture_any().with_context(|| format!("README.md:{}", step.line))?.stdout)
+    Ok(call.capture_any()?.stdout)
 }
 
 /// Whether what was printed fits what is shown.

@@ -228,8 +228,8 @@ fn summary(line: &str) -> Option<(u64, u64)> {
 fn readme_commands() -> Result<()> {
     binary::kwab()?;
     let count = readme::check(&paths::target().join("debug"))?;
-    ensure!(count > 0, "the README shows no command");
-    println!("{count} commands of the README print what it shows");
+    ensure!(count > 0, "no page shows a command");
+    println!("{count} commands of the README and of docs/ print what is shown");
     Ok(())
 }
 
