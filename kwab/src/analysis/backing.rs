@@ -43,6 +43,8 @@ pub enum BackingError {
 pub struct Backing {
     /// Path and content, in order of path.
     files: Vec<(String, Vec<u8>)>,
+    /// Files of the directory that were not read.
+    left_out: usize,
     /// Their pages by content; built when a page is looked for.
     order: OnceLock<PageOrder>,
 }
@@ -60,7 +62,8 @@ impl Backing {
     /// [`BackingError`] when the path cannot be read or is not an archive.
     pub fn open(path: &Path) -> Result<Self, BackingError> {
         if path.is_dir() {
-            return Ok(Self::from_files(files_below(path)));
+            let (files, left_out) = files_below(path, MAX_BYTES);
+            return Ok(Self { left_out, ..Self::from_files(files) });
         }
         let io = |source| BackingError::Io { path: path.display().to_string(), source };
         let bytes = std::fs::read(path).map_err(io)?;
@@ -81,7 +84,17 @@ impl Backing {
     pub fn from_files(files: Vec<(String, Vec<u8>)>) -> Self {
         // Of several with the same path the last counts, as it does for the kernel that unpacks an archive.
         let files: BTreeMap<String, Vec<u8>> = files.into_iter().collect();
-        Self { files: files.into_iter().collect(), order: OnceLock::new() }
+        Self { files: files.into_iter().collect(), left_out: 0, order: OnceLock::new() }
+    }
+
+    /// What of the path is not here, so that a page of it is taken for one of unknown origin.
+    #[must_use]
+    pub fn losses(&self) -> Option<String> {
+        (self.left_out > 0).then(|| {
+            let files = units::count(self.left_out as u64, "file", "files");
+            let most = units::bytes(MAX_BYTES);
+            format!("{files} of --backing not read: unreadable, or beyond the {most} that are kept; name a smaller directory")
+        })
     }
 
     /// The content of a file.
@@ -122,17 +135,46 @@ impl Backing {
     }
 }
 
-fn files_below(dir: &Path) -> Vec<(String, Vec<u8>)> {
-    let mut left = MAX_BYTES;
-    let files = WalkDir::new(dir).into_iter().filter_map(Result::ok).filter(|entry| entry.file_type().is_file());
-    let mut all = Vec::new();
-    for entry in files {
+/// The files below a directory, up to `most` bytes, and how many others there are.
+fn files_below(dir: &Path, most: u64) -> (Vec<(String, Vec<u8>)>, usize) {
+    let (mut left, mut all, mut left_out) = (most, Vec::new(), 0);
+    for entry in WalkDir::new(dir) {
+        let Ok(entry) = entry else {
+            left_out += 1;
+            continue;
+        };
+        if !entry.file_type().is_file() {
+            continue;
+        }
         let length = entry.metadata().map_or(u64::MAX, |meta| meta.len());
-        let (Ok(name), true) = (entry.path().strip_prefix(dir), length <= left) else { continue };
-        if let Ok(bytes) = std::fs::read(entry.path()) {
-            left -= length;
-            all.push((format!("/{}", name.display()), bytes));
+        let bytes = if length <= left { std::fs::read(entry.path()).ok() } else { None };
+        match (entry.path().strip_prefix(dir), bytes) {
+            (Ok(name), Some(bytes)) => {
+                left = left.saturating_sub(bytes.len() as u64);
+                all.push((format!("/{}", name.display()), bytes));
+            }
+            _ => left_out += 1,
         }
     }
-    all
+    (all, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn files_beyond_the_limit_are_counted_and_told() {
+        let dir = tempfile::tempdir().expect("a directory");
+        for (name, length) in [("a", 100), ("b", 200), ("c", 50)] {
+            std::fs::write(dir.path().join(name), vec![7; length]).expect("written");
+        }
+        let (files, left_out) = files_below(dir.path(), 160);
+        let names: Vec<&str> = files.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!((names.len(), left_out), (2, 1), "{names:?}");
+        assert!(!names.contains(&"/b"));
+        let backing = Backing { left_out, ..Backing::from_files(files) };
+        assert!(backing.losses().expect("a loss").starts_with("1 file of --backing not read"));
+        assert_eq!(Backing::open(dir.path()).expect("read").losses(), None);
+    }
 }

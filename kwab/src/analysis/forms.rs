@@ -95,7 +95,8 @@ impl VerifyReport {
         // Captured bytes are compared only where there is a file to compare them with.
         let with_files = [SectionKind::PAGE_CHECKS, SectionKind::MEMORY_MAP, SectionKind::MEMORY];
         let rests_on = if backing.is_empty() { &with_files[..1] } else { &with_files };
-        let (verified, losses) = (verify::verified(case, backing), case.losses());
-        Self { schema: SCHEMA, file: file.to_owned(), verified, wrong, losses, weakened: case.weakness(rests_on) }
+        let losses = case.losses().into_iter().chain(backing.losses()).collect();
+        let (verified, weakened) = (verify::verified(case, backing), case.weakness(rests_on));
+        Self { schema: SCHEMA, file: file.to_owned(), verified, wrong, losses, weakened }
     }
 }

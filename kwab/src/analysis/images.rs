@@ -67,6 +67,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
         load_printed(case, finder, cache, &mut images);
     }
+    images.problems.extend(finder.remarks());
     images.problems.sort();
     images.problems.dedup();
     images

@@ -122,7 +122,9 @@ pub fn is_at_the_death(rule: &str) -> bool {
 /// Judges a case. `file` is how the user names the dump, for the commands to run next.
 #[must_use]
 pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str) -> Triage {
-    judge(&Context::new(case, symbols, backing), file)
+    let mut triage = judge(&Context::new(case, symbols, backing), file);
+    triage.losses.extend(backing.losses());
+    triage
 }
 
 /// As [`triage`], for a case whose context is known already.

@@ -14,6 +14,7 @@ use walkdir::WalkDir;
 use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
 use super::{BuildId, cpio};
+use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
 const MAX_FILES: usize = 50_000;
@@ -65,11 +66,19 @@ pub struct Finder {
 #[derive(Debug)]
 struct SearchPath {
     path: PathBuf,
-    candidates: Option<Vec<Candidate>>,
+    looked: Option<Looked>,
     /// Named by the caller itself, rather than met in a directory.
     direct: bool,
     /// The user did not name it: only the right build-id counts there, never a file name.
     by_id_only: bool,
+}
+
+/// What a search path holds.
+#[derive(Debug, Default)]
+struct Looked {
+    candidates: Vec<Candidate>,
+    /// What was not looked at, or why nothing is there.
+    remark: Option<String>,
 }
 
 #[derive(Clone, Debug)]
@@ -86,7 +95,7 @@ impl Finder {
     /// `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
-        let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, candidates: None, by_id_only: false };
+        let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
         Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force }
     }
@@ -95,7 +104,7 @@ impl Finder {
     /// with the right build-id is taken from them.
     #[must_use]
     pub fn and_by_id(mut self, paths: Vec<PathBuf>) -> Self {
-        let search = |path: PathBuf| SearchPath { direct: false, path, candidates: None, by_id_only: true };
+        let search = |path: PathBuf| SearchPath { direct: false, path, looked: None, by_id_only: true };
         self.search_paths.extend(paths.into_iter().map(search));
         self
     }
@@ -173,6 +182,17 @@ impl Finder {
         found
     }
 
+    /// Of each path that the user named and that was looked into: what was left out there, or that it holds no image.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<String> {
+        let named = self.search_paths.iter().filter(|search| !search.by_id_only);
+        let remark = |search: &SearchPath| {
+            let remark = search.looked.as_ref()?.remark.as_ref()?;
+            Some(format!("{}: {remark}", search.path.display()))
+        };
+        named.filter_map(remark).collect()
+    }
+
     fn in_debug_dirs(&self, id: &[u8]) -> Option<PathBuf> {
         let (first, rest) = id.split_first()?;
         let name = format!(".build-id/{first:02x}/{}.debug", BuildId(rest.to_vec()));
@@ -191,34 +211,56 @@ impl Finder {
 impl SearchPath {
     fn candidates(&mut self) -> &[Candidate] {
         let path = &self.path;
-        self.candidates.get_or_insert_with(|| if path.is_dir() { in_directory(path) } else { in_file(path) })
+        let looked = self.looked.get_or_insert_with(|| {
+            let mut looked = if path.is_dir() { in_directory(path) } else { in_file(path) };
+            if looked.candidates.is_empty() && looked.remark.is_none() {
+                looked.remark = Some("there is no ELF image in it".to_owned());
+            }
+            looked
+        });
+        &looked.candidates
     }
 }
 
-fn in_directory(dir: &Path) -> Vec<Candidate> {
+fn in_directory(dir: &Path) -> Looked {
     let walk = WalkDir::new(dir).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
-    let files = walk.filter(|entry| entry.file_type().is_file()).take(MAX_FILES);
+    let mut files = walk.filter(|entry| entry.file_type().is_file());
     // Archives are unpacked only when given by name: a build tree holds many that are none of ours.
-    files.filter(|file| magic(file.path()) == Some(*b"\x7fELF")).filter_map(|file| of_file(file.path())).collect()
+    let is_elf = |file: &walkdir::DirEntry| magic(file.path()) == Some(*b"\x7fELF");
+    let candidates = files.by_ref().take(MAX_FILES).filter(is_elf).filter_map(|file| of_file(file.path())).collect();
+    let remark =
+        files.next().map(|_| format!("only its first {MAX_FILES} files were looked at; name the image's directory"));
+    Looked { candidates, remark }
 }
 
-fn in_file(path: &Path) -> Vec<Candidate> {
+fn in_file(path: &Path) -> Looked {
     if magic(path) == Some(*b"\x7fELF") {
-        return of_file(path).into_iter().collect();
+        return Looked { candidates: of_file(path).into_iter().collect(), remark: None };
     }
-    let Ok(bytes) = fs::read(path) else { return Vec::new() };
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) => return Looked { candidates: Vec::new(), remark: Some(error.to_string()) },
+    };
     if !cpio::is_archive(&bytes) {
-        return Vec::new();
+        let remark = Some("neither an ELF image nor a cpio archive (newc, plain or gzip)".to_owned());
+        return Looked { candidates: Vec::new(), remark };
     }
     let unpacked = cpio::unpack(&bytes);
+    let most = cpio::most_unpacked(&bytes);
+    let is_cut = unpacked.len() as u64 > most;
+    let remark = is_cut.then(|| {
+        let most = units::bytes(most);
+        format!("unpacks to more than {most}, which is all that was looked at; give it unpacked, or the image itself")
+    });
     let files = cpio::entries(&unpacked).filter(|entry| entry.is_file() && entry.data.starts_with(b"\x7fELF"));
     let archive = path.display();
-    files
+    let candidates = files
         .filter_map(|entry| {
             let name = format!("{archive}:{}", entry.name);
             candidate(ImageBytes::Memory { name, bytes: Arc::from(entry.data) }, entry.name.to_owned())
         })
-        .collect()
+        .collect();
+    Looked { candidates, remark }
 }
 
 fn of_file(path: &Path) -> Option<Candidate> {

@@ -367,3 +367,27 @@ fn lines_of_a_relocatable_module_are_those_of_its_source_in_every_section() {
     assert_eq!((finder.by_module(Some("module")).len(), finder.by_module(None).len()), (0, 0));
     assert!(finder.find(Wanted { build_id: None, name: Some("a-module.ko") }).is_err(), "a module is not the kernel");
 }
+
+#[test]
+fn an_archive_or_file_that_gives_no_image_says_why() {
+    use std::io::Write as _;
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    fs::write(at("serial.log"), "not an image").unwrap();
+    // Of a newc header, then zeros: packed they shrink more than any initramfs does.
+    let mut packed =
+        flate2::write::GzEncoder::new(fs::File::create(at("bomb.gz")).unwrap(), flate2::Compression::best());
+    packed.write_all(b"070701").unwrap();
+    packed.write_all(&vec![0; 80 << 20]).unwrap();
+    packed.finish().unwrap();
+    let paths = vec![at("serial.log"), at("bomb.gz"), dir.path().to_path_buf(), me()];
+    let mut finder = Finder::new(paths, false);
+    assert_eq!(finder.remarks(), Vec::<String>::new(), "nothing was looked into");
+    assert!(finder.find(Wanted { build_id: Some(&[1, 2, 3]), name: None }).is_err());
+    let remarks = finder.remarks();
+    let told = ["serial.log: neither an ELF image", "bomb.gz: unpacks to more than", ": there is no ELF image in it"];
+    assert_eq!(remarks.len(), told.len(), "{remarks:?}");
+    for (remark, words) in remarks.iter().zip(told) {
+        assert!(remark.contains(words), "{remark}");
+    }
+}
