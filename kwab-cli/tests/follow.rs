@@ -46,7 +46,7 @@ impl Following {
         let mut line = String::new();
         self.lines.read_line(&mut line).expect("UTF-8");
         let event: Value = serde_json::from_str(&line).unwrap_or_else(|error| panic!("{error}: {line:?}"));
-        assert_eq!((&event["event"], &event["schema"]), (&kind.into(), &1.into()), "{event}");
+        assert_eq!((&event["event"], &event["schema"]), (&kind.into(), &2.into()), "{event}");
         event
     }
 
@@ -303,4 +303,81 @@ fn a_run_without_a_crash_is_clean_and_later_runs_overwrite_nothing() {
         assert_eq!(output.status.code(), Some(2), "{line}");
         assert!(text(&output.stderr).contains(words), "{line}: {}", text(&output.stderr));
     }
+}
+
+#[test]
+fn files_that_are_renamed_faster_than_they_are_looked_at_are_all_read() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("serial.log"), BANNER).expect("written");
+    let mut following = Following::start(folder.path(), &["serial.log"]);
+    // Reading has begun.
+    until("the file is open", || {
+        let fds = fs::read_dir(format!("/proc/{}/fd", following.child.id())).expect("it runs");
+        fds.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == at("serial.log")))
+    });
+    let markers: Vec<String> = (0..6).map(|number| format!("marker-of-file-{number}")).collect();
+    for marker in &markers {
+        for number in (1..8).rev() {
+            // Most of them are not there yet.
+            let _ = fs::rename(at(&format!("serial.log.{number}")), at(&format!("serial.log.{}", number + 1)));
+        }
+        fs::rename(at("serial.log"), at("serial.log.1")).expect("renamed");
+        fs::write(at("serial.log"), format!("{BANNER}[    1.0] {marker}\n{OOPS}")).expect("written");
+    }
+    let found = || {
+        let all = fs::read_dir(at("dumps")).into_iter().flatten().flatten();
+        let all = all.filter(|entry| entry.path().extension().is_some_and(|extension| extension == "kwab"));
+        let logs: String = all.map(|dump| log_of(folder.path(), &format!("dumps/{}", name_of(&dump)))).collect();
+        markers.iter().filter(|marker| logs.contains(marker.as_str())).count()
+    };
+    until("a dump has the last file's lines", || found() == markers.len());
+    following.signal("-TERM");
+    let mut events = String::new();
+    following.lines.read_to_string(&mut events).expect("UTF-8");
+    assert!(!events.contains("skipped"), "{events}");
+    assert_eq!(following.end().0, Some(1));
+}
+
+fn name_of(entry: &fs::DirEntry) -> String {
+    entry.file_name().into_string().expect("a name in UTF-8")
+}
+
+#[test]
+fn a_file_that_was_deleted_before_it_could_be_read_is_told() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    fs::write(at("serial.log"), BANNER).expect("written");
+    let mut following = Following::start(folder.path(), &["serial.log"]);
+    until("the file is open", || {
+        let fds = fs::read_dir(format!("/proc/{}/fd", following.child.id())).expect("it runs");
+        fds.flatten().any(|fd| fs::read_link(fd.path()).is_ok_and(|to| to == at("serial.log")))
+    });
+    following.signal("-STOP");
+    for _ in 0..3 {
+        fs::remove_file(at("serial.log")).expect("removed");
+        fs::write(at("serial.log"), "[    2.0] later\n").expect("written");
+    }
+    following.signal("-CONT");
+    assert_eq!(following.event("skipped")["files"], 2);
+    sleep(Duration::from_millis(200));
+    following.signal("-TERM");
+    assert_eq!(following.event("ended")["lines"], 2);
+    assert_eq!(following.end().0, Some(3));
+}
+
+#[test]
+fn a_command_that_leaves_a_process_behind_ends_with_its_own_end() {
+    let folder = folder();
+    fs::write(folder.path().join("leaves.sh"), "echo begun\nsleep 100 2>/dev/null &\necho $! >left\n")
+        .expect("written");
+    let started = Instant::now();
+    let following = Following::start(folder.path(), &["--exec", "sh leaves.sh"]);
+    let mut following = following;
+    following.event("orphaned");
+    assert_eq!(following.event("ended")["lines"], 1);
+    assert_eq!(following.end().0, Some(0));
+    assert!(started.elapsed() < Duration::from_secs(20), "it waited for what the command left");
+    let left = fs::read_to_string(folder.path().join("left")).expect("written");
+    assert!(Command::new("kill").arg(left.trim()).status().expect("kill runs").success());
 }

@@ -8,10 +8,14 @@
 //! dump as last argument and as `KWAB_DUMP`; `KWAB_EVENT` is `crash` or `silent`, `KWAB_SIGNATURE` its signature. No
 //! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written; the command of
 //! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then.
-//! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent.
+//! That command's end is the console's, also when a process that it left keeps its output open.
+//! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent or a
+//! part of it was rotated away unread.
 
 mod child;
+mod growing;
 mod hook;
+mod rotation;
 mod source;
 
 use std::io::IsTerminal as _;
@@ -49,7 +53,7 @@ pub(crate) fn run(arguments: &Follow) -> Result<ExitCode> {
     }
     let folder = &arguments.output;
     std::fs::create_dir_all(folder).map_err(|error| about(folder, system(&error)))?;
-    let console = Console::open(arguments)?;
+    let mut console = Console::open(arguments)?;
     let settings = Settings {
         source: console.name.clone(),
         folder: folder.clone(),
@@ -64,13 +68,14 @@ pub(crate) fn run(arguments: &Follow) -> Result<ExitCode> {
         let (name, folder) = (&console.name, shown(folder));
         output::remark(&format!("kwab: following {name}, dumps go to {folder}; Ctrl-C ends\n"));
     }
-    let mut session = Session { arguments, follower, hooks: &mut hooks, crashes: 0, is_silent: false };
-    let ended = session.follow(&console, || asked.load(Ordering::SeqCst));
-    let (crashes, is_silent) = (session.crashes, session.is_silent);
+    let mut session =
+        Session { arguments, follower, hooks: &mut hooks, crashes: 0, is_silent: false, is_partial: false };
+    let ended = session.follow(&mut console, || asked.load(Ordering::SeqCst));
+    let (crashes, is_partial) = (session.crashes, session.is_silent || session.is_partial);
     console.close();
     hooks.finish(|| asked.load(Ordering::SeqCst));
     ended?;
-    Ok(ExitCode::from(match (crashes, is_silent) {
+    Ok(ExitCode::from(match (crashes, is_partial) {
         (1.., _) => FINDINGS,
         (0, true) => DAMAGED,
         (0, false) => 0,
@@ -84,11 +89,13 @@ struct Session<'a> {
     hooks: &'a mut Hooks,
     crashes: u32,
     is_silent: bool,
+    /// Whether a part of the console was not read.
+    is_partial: bool,
 }
 
 impl Session<'_> {
     /// Reads until the console ends, the user asks, or with `--once` something has happened.
-    fn follow(&mut self, console: &Console, asked: impl Fn() -> bool) -> Result<()> {
+    fn follow(&mut self, console: &mut Console, asked: impl Fn() -> bool) -> Result<()> {
         let mut problem = None;
         while !asked() {
             let has_happened = self.crashes > 0 && self.follower.is_idle() || self.is_silent;
@@ -99,8 +106,13 @@ impl Session<'_> {
             let due = self.follower.next_due().map_or(NAP, |due| due.saturating_duration_since(now)).min(NAP);
             let events = match console.chunks.recv_timeout(due) {
                 Ok(Chunk::Bytes(bytes)) => self.follower.take(&bytes, Instant::now()),
+                Ok(Chunk::Skipped(files)) => Ok(vec![FollowEvent::Skipped { files }]),
                 Ok(Chunk::Failed(error)) => {
                     problem = Some(about(Path::new(&console.name), system(&error)));
+                    break;
+                }
+                Err(RecvTimeoutError::Timeout) if console.is_orphaned() => {
+                    self.tell(Ok(vec![FollowEvent::Orphaned]))?;
                     break;
                 }
                 Err(RecvTimeoutError::Timeout) => self.follower.tick(Instant::now()),
@@ -137,6 +149,7 @@ impl Session<'_> {
                     self.hooks.silent(path.as_deref());
                 }
                 FollowEvent::Resumed => self.is_silent = false,
+                FollowEvent::Skipped { .. } => self.is_partial = true,
                 _ => {}
             }
         }

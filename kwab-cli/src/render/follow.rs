@@ -26,6 +26,10 @@ pub(crate) fn line(event: &FollowEvent) -> String {
             format!("silent for {seconds} s after {after}; a hang, or the end{kept}\n")
         }
         FollowEvent::Resumed => "the console speaks again\n".to_string(),
+        FollowEvent::Skipped { files } => {
+            format!("{} rotated away unread\n", count(*files, "file was", "files were"))
+        }
+        FollowEvent::Orphaned => "the command has ended; a process that it left still holds its output\n".to_string(),
         FollowEvent::Ended { lines, bytes: length } => {
             format!("ended after {}, {}\n", count(*lines, "line", "lines"), bytes(*length))
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::import::DumpSummary;
 
 /// The version of [`FollowEvent`]'s JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// An event as a line of JSON.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
@@ -48,6 +48,13 @@ pub enum FollowEvent {
     },
     /// The console speaks again.
     Resumed,
+    /// Files of the console were renamed away or deleted before they could be read.
+    Skipped {
+        /// How many.
+        files: u64,
+    },
+    /// The command that was started has ended, but a process that it left holds the console open.
+    Orphaned,
     /// The console has ended.
     Ended {
         /// Lines that came.

@@ -13,6 +13,10 @@ const LOOK_EVERY: Duration = Duration::from_millis(10);
 
 /// Sends SIGTERM, and SIGKILL when the command is still there after [`GRACE`].
 pub(super) fn end(mut child: Child) {
+    // One that has been waited for has given its number back, perhaps to another process.
+    if matches!(child.try_wait(), Ok(Some(_))) {
+        return;
+    }
     // A process that was not waited for keeps its number, so no other one gets the signal. It may have ended by itself.
     if let Some(pid) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
         let _ = kill_process(pid, Signal::TERM);

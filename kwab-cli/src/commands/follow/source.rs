@@ -1,26 +1,26 @@
 //! Where a console's bytes come from: a thread reads them and hands them over.
 
-use std::fs::{File, Metadata};
-use std::io::{self, Read, Seek as _, SeekFrom};
+use std::fs::File;
+use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::growing::Growing;
 use super::hook::words;
 use crate::cli::Follow;
 use crate::failure::{about, is_stdio, system};
+use crate::output;
 
-/// How often a file is looked at.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
 /// Bytes read at once.
-const READ: usize = 64 << 10;
+pub(super) const READ: usize = 64 << 10;
 /// Chunks that wait; a reader that is faster waits.
 const WAITING: usize = 16;
 
@@ -28,6 +28,8 @@ const WAITING: usize = 16;
 pub(super) enum Chunk {
     /// Bytes, at least one.
     Bytes(Vec<u8>),
+    /// So many files of this name were renamed away or deleted before they could be read.
+    Skipped(u64),
     /// Reading failed; nothing follows.
     Failed(io::Error),
 }
@@ -41,7 +43,12 @@ pub(super) struct Console {
     /// Its pieces; the sender goes at the end of the console.
     pub chunks: Receiver<Chunk>,
     child: Option<Child>,
+    /// When the command was seen to have ended.
+    ended: Option<Instant>,
 }
+
+/// How long the output of a command that has ended may be silent while a process that it left holds it open.
+const LEFT_OPEN: Duration = Duration::from_millis(500);
 
 impl Console {
     /// Opens what the arguments name and begins to read.
@@ -70,17 +77,17 @@ impl Console {
         if meta.file_type().is_socket() {
             return Ok(Self::of_stream(name, &stem, UnixStream::connect(path).map_err(opened)?, None));
         }
-        let mut file = File::open(path).map_err(opened)?;
         if !meta.is_file() {
-            return Ok(Self::of_stream(name, &stem, file, None));
+            return Ok(Self::of_stream(name, &stem, File::open(path).map_err(opened)?, None));
         }
-        if arguments.new {
-            file.seek(SeekFrom::End(0)).map_err(opened)?;
+        let (growing, unwatched) = Growing::open(path, arguments.new).map_err(opened)?;
+        if let Some(error) = unwatched {
+            let why = system(&error);
+            output::remark(&format!("kwab: {name}: rotations within 20 ms may be missed: {why}\n"));
         }
         let (sender, chunks) = sync_channel(WAITING);
-        let growing = Growing { path: path.to_path_buf(), file, in_line: false };
         thread::spawn(move || growing.read(&sender));
-        Ok(Self { name, stem, chunks, child: None })
+        Ok(Self { name, stem, chunks, child: None, ended: None })
     }
 
     fn of_command(command: &str) -> Result<Self> {
@@ -97,7 +104,16 @@ impl Console {
     fn of_stream(name: String, stem: &str, stream: impl Read + Send + 'static, child: Option<Child>) -> Self {
         let (sender, chunks) = sync_channel(WAITING);
         thread::spawn(move || read_stream(stream, &sender));
-        Self { name, stem: stem.to_string(), chunks, child }
+        Self { name, stem: stem.to_string(), chunks, child, ended: None }
+    }
+
+    /// Whether the command has ended some time ago although its output has not. Asked when nothing comes.
+    pub(super) fn is_orphaned(&mut self) -> bool {
+        let Some(child) = &mut self.child else { return false };
+        if self.ended.is_none() && matches!(child.try_wait(), Ok(Some(_))) {
+            self.ended = Some(Instant::now());
+        }
+        self.ended.is_some_and(|ended| ended.elapsed() >= LEFT_OPEN)
     }
 
     /// Ends the command that was started.
@@ -139,68 +155,3 @@ fn read_stream(mut stream: impl Read, sender: &SyncSender<Chunk>) {
 
 /// Linux's number of an input/output error.
 const EIO: i32 = 5;
-
-/// A file that grows.
-struct Growing {
-    path: PathBuf,
-    file: File,
-    /// Whether the last byte was no line end.
-    in_line: bool,
-}
-
-impl Growing {
-    /// Reads what comes; goes to the new file when the name gets one, and to the beginning when the file is truncated.
-    fn read(mut self, sender: &SyncSender<Chunk>) {
-        let mut buffer = vec![0; READ];
-        loop {
-            match self.file.read(&mut buffer) {
-                Ok(0) => match self.look() {
-                    Ok(true) if std::mem::take(&mut self.in_line) => {
-                        if sender.send(Chunk::Bytes(b"\n".to_vec())).is_err() {
-                            return;
-                        }
-                    }
-                    Ok(true) => {}
-                    Ok(false) => thread::sleep(LOOK_EVERY),
-                    Err(error) => {
-                        // The reader may have gone.
-                        let _ = sender.send(Chunk::Failed(error));
-                        return;
-                    }
-                },
-                Ok(count) => {
-                    self.in_line = buffer.get(count - 1) != Some(&b'\n');
-                    if sender.send(Chunk::Bytes(buffer[..count].to_vec())).is_err() {
-                        return;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => {
-                    let _ = sender.send(Chunk::Failed(error));
-                    return;
-                }
-            }
-        }
-    }
-
-    /// Looks whether there is another file, or less of it; `true` when reading begins again.
-    fn look(&mut self) -> io::Result<bool> {
-        let own = self.file.metadata()?;
-        let position = self.file.stream_position()?;
-        // A name that is free for a moment gets its new file soon.
-        let named = std::fs::metadata(&self.path).ok().filter(Metadata::is_file);
-        let is_other = named.is_some_and(|named| (named.dev(), named.ino()) != (own.dev(), own.ino()));
-        if is_other {
-            if own.len() > position {
-                return Ok(false);
-            }
-            self.file = File::open(&self.path)?;
-            return Ok(true);
-        }
-        if own.len() < position {
-            self.file.seek(SeekFrom::Start(0))?;
-            return Ok(true);
-        }
-        Ok(false)
-    }
-}
