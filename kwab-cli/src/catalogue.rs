@@ -6,6 +6,7 @@
 
 pub(crate) mod row;
 pub(crate) mod scan;
+mod sidecar;
 pub(crate) mod store;
 
 use std::collections::BTreeMap;

@@ -5,8 +5,9 @@ mod common;
 use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use common::{folder, run, stdout_of, text};
+use common::{folder, kwab, run, stdout_of, text};
 
 /// The committed dumps, two that are damaged and two that are none, in a folder of their own.
 fn tree() -> tempfile::TempDir {
@@ -121,7 +122,7 @@ fn two_that_index_at_once_and_one_that_is_killed_leave_a_valid_index() {
     };
     for wait in [5, 40, 150] {
         let mut killed = start();
-        std::thread::sleep(std::time::Duration::from_millis(wait));
+        std::thread::sleep(Duration::from_millis(wait));
         killed.kill().expect("killed");
         killed.wait().expect("ended");
         let listed = list(at, &[]);
@@ -164,4 +165,35 @@ fn another_build_reads_every_dump_again() {
     assert!(text(&other.stdout).contains("20 files read, 0 unchanged"), "{}", text(&other.stdout));
     let (_, _, said) = list(at, &[]);
     assert!(said.contains("made by another build of kwab and not used"), "{said}");
+}
+
+#[test]
+fn a_journal_beside_an_index_is_read_only_when_it_is_a_file_of_the_user() {
+    let folder = tree();
+    let at = folder.path();
+    let plain = list(at, &[]);
+    stdout_of(at, &["index", "dumps"]);
+    let indexed = fs::read(at.join("dumps/.kwab-index.db")).expect("there");
+    for ending in ["-journal", "-wal", "-shm"] {
+        let beside = at.join(format!("dumps/.kwab-index.db{ending}"));
+        let made = Command::new("mkfifo").arg(&beside).status().expect("runs");
+        assert!(made.success(), "a FIFO");
+        // With a limit: SQLite would wait for the FIFO's writer for ever.
+        let soon = |arguments: &[&str]| kwab(at).args(arguments).timeout(Duration::from_secs(60)).output();
+        let refused = |what: &str| {
+            let listed = soon(&["list", "dumps", "--json"]).expect("runs");
+            let said = text(&listed.stderr);
+            assert_eq!((listed.status.code(), &text(&listed.stdout)), (plain.0, &plain.1), "{ending}, {what}: {said}");
+            assert!(said.contains("no journal of this user's"), "{ending}, {what}: {said}");
+            assert_eq!(soon(&["index", "dumps"]).expect("runs").status.code(), Some(2), "{ending}, {what}");
+        };
+        refused("a FIFO");
+        fs::remove_file(&beside).expect("removed");
+        fs::write(&beside, "another user's").expect("written");
+        if rustix::process::geteuid().as_raw() == 0 && std::os::unix::fs::chown(&beside, Some(54_321), None).is_ok() {
+            refused("another user's");
+        }
+        fs::remove_file(&beside).expect("removed");
+    }
+    assert!(fs::read(at.join("dumps/.kwab-index.db")).expect("there") == indexed, "the index was changed");
 }

@@ -16,6 +16,7 @@ use rusqlite::{Connection, OpenFlags, Row as Columns, Transaction, TransactionBe
 
 use super::row::Row;
 use super::scan::{Found, Stamp, stamp_of};
+use super::sidecar;
 use crate::failure::shown;
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.
@@ -60,6 +61,9 @@ pub(crate) enum StoreError {
     /// An index that was found in a directory and belongs to another user, who may have written anything into it.
     #[error("{}: the index belongs to another user and is not read; --index names it", shown(.0))]
     Untrusted(PathBuf),
+    /// A journal beside it, which SQLite would play into it, is not a file or belongs to another user.
+    #[error("{}: no journal of this user's; remove it, or name another index with --index", shown(.0))]
+    Sidecar(PathBuf),
     /// Made by another build of kwab, which may conclude otherwise.
     #[error("{}: made by another build of kwab and not used; kwab index makes it again", shown(.0))]
     OtherBuild(PathBuf),
@@ -136,6 +140,9 @@ impl Store {
             (Ok(folder), Some(name)) => folder.join(name),
             _ => path.to_path_buf(),
         };
+        if let Some(stranger) = sidecar::stranger(&real) {
+            return Err(StoreError::Sidecar(stranger));
+        }
         let flags = flags | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_NOFOLLOW;
         let connection = Connection::open_with_flags(real, flags).map_err(failed)?;
         let settle = || {
