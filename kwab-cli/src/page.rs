@@ -49,7 +49,7 @@ pub(crate) struct Page {
 /// A part of a report.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Part {
-    /// The value.
+    /// The value that was asked for, cut.
     pub data: Value,
     /// What is missing in it.
     pub left_out: Vec<LeftOut>,
@@ -77,7 +77,7 @@ pub(crate) enum PageError {
     /// The pointer leads nowhere.
     #[error("the report has nothing at {at}; {there}")]
     Nothing {
-        /// The pointer.
+        /// The pointer as it was asked for.
         at: String,
         /// What there is.
         there: String,

@@ -3,8 +3,9 @@
 //! A server of the Model Context Protocol over stdin and stdout: a language model's client starts it and asks for what
 //! kwab's commands report. The tools `list`, `triage`, `inspect`, `print`, `search`, `translate`, `whatis`, `diff` and
 //! `check` answer with the JSON of the command of that name, cut to a page that says what it lacks. Nothing is written,
-//! and nothing outside of the directories is read but what `--symbols` and `--source` name. Each answer is worked out in
-//! a process of its own, which has `--timeout` seconds and the memory of `--max-mem`. The end of stdin ends the server
+//! and nothing outside of the directories is read but what `--symbols` and `--source` name. Each answer is worked out
+//! in a process of its own, which has `--timeout` seconds and the memory of `--max-mem`. The end of stdin ends the
+//! server
 //! when what was asked is answered; SIGTERM ends it at once.
 //! Status 0: the client has gone; 2: a directory cannot be used, or the client does not speak the protocol.
 

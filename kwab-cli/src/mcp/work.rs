@@ -1,7 +1,7 @@
 //! Runs a command of kwab in a process of its own, confined to the server's folders, and takes its answer.
 //!
-//! A process can be ended: at the limit of time, when the client cancels, when the server goes. What a hostile dump does
-//! to it, it does to nothing else. The process is this program again, called as `kwab mcp-call`.
+//! A process can be ended: at the limit of time, when the client cancels, when the server goes. What a hostile dump
+//! does to it, it does to nothing else. The process is this program again, called as `kwab mcp-call`.
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
