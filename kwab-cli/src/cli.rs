@@ -98,6 +98,11 @@ pub(crate) enum Command {
     Index(Index),
     /// List dumps, those of the same crash together.
     List(List),
+    /// Serve crashes to a language model: the Model Context Protocol over stdin and stdout.
+    Mcp(crate::serving::Mcp),
+    /// Run a command for kwab mcp, confined to folders that it hands down.
+    #[command(hide = true)]
+    McpCall(crate::serving::McpCall),
     /// Browse crashes in the terminal.
     Tui(crate::analyses::Tui),
     /// Print one section: text as recorded, other records as JSON lines.
@@ -623,6 +628,8 @@ pub(crate) enum SchemaOf {
     Whatis,
     /// kwab print --json
     Print,
+    /// An answer of a tool of kwab mcp
+    Mcp,
 }
 
 /// Arguments of `kwab completions`.

@@ -11,9 +11,13 @@ mod catalogue;
 mod cli;
 mod commands;
 mod failure;
+mod inputs;
+mod mcp;
 mod output;
+mod page;
 mod paint;
 mod render;
+mod serving;
 
 use std::process::ExitCode;
 

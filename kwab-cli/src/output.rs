@@ -11,6 +11,7 @@ use kwab::plain;
 
 use crate::cli::Color;
 use crate::failure::{Gone, about, about_output, system};
+use crate::page;
 use crate::paint::printable;
 pub(crate) use crate::paint::{columns, one_line, remark, sgr};
 
@@ -56,8 +57,12 @@ pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
     })
 }
 
-/// Writes a value as JSON to stdout.
+/// Writes a value as JSON to stdout, or the page of it that is wanted.
 pub(crate) fn json(value: &impl serde::Serialize) -> Result<()> {
+    if let Some(page) = page::wanted() {
+        let part = page.of(serde_json::to_value(value)?)?;
+        return to_stdout(|out| Ok(serde_json::to_writer(out, &part)?));
+    }
     to_stdout(|out| {
         serde_json::to_writer_pretty(plain::JsonWriter(&mut *out), value)?;
         out.write_all(b"\n")

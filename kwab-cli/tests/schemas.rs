@@ -37,6 +37,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "print",
         "ci",
         "follow",
+        "mcp",
     ] {
         let printed = stdout_of(folder.path(), &["schema", command]);
         if std::env::var_os("KWAB_UPDATE_SCHEMAS").is_some() {

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use kwab::analysis::{triage, verify::Backing};
-use kwab::model::{Depth, Dump, DumpFile, DumpsOf};
+use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
 use kwab::report::catalogue::{CatalogueEntry, Rank, arrange, concluded, entry, unreadable};
 use kwab::symbols::Symbols;
 
 use crate::failure::shown;
+use crate::inputs;
 
 /// A dump in a catalogue.
 #[derive(Debug, Clone)]
@@ -54,7 +55,7 @@ impl Row {
 /// The rows of all dumps of a file that was found; a file that is not a dump is a row that says so.
 pub(crate) fn of_file(path: &Path, quick: bool, modified_ns: i64) -> Vec<Row> {
     let name = shown(path);
-    match DumpsOf::open(path) {
+    match inputs::open(path).map_err(OpenError::Io).and_then(DumpsOf::of_file) {
         Ok(dumps) => dumps
             .map(|dump| match dump {
                 Ok(file) => of_dump(file, quick, &name, modified_ns),

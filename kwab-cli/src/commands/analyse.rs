@@ -15,13 +15,14 @@ use kwab::analysis::{images, triage};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::report::command;
-use kwab::symbols::{Finder, IndexCache};
+use kwab::symbols::{Finder, IndexCache, SourceLines};
 use serde::Serialize;
 
 use super::{find, log, open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
 use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
+use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
 
@@ -47,7 +48,8 @@ pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump
 /// When one of the paths does not exist.
 pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
     check_sources(options)?;
-    let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built());
+    let built = if inputs::is_confined() { Vec::new() } else { built() };
+    let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built);
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     if !options.paths.is_empty() {
         for problem in &found.problems {
@@ -55,6 +57,15 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
         }
     }
     Ok(found)
+}
+
+/// The sources that may be shown: in a confined process those below the given directories only, since the paths that an
+/// image records are its maker's choice.
+pub(super) fn source_lines(options: &SymbolOptions) -> SourceLines {
+    match inputs::is_confined() {
+        true => SourceLines::below(options.source.clone()),
+        false => SourceLines::new(options.source.clone()),
+    }
 }
 
 /// Refuses paths of symbols and sources that do not exist, before a dump is read.

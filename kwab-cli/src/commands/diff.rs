@@ -15,13 +15,13 @@ use kwab::analysis::verify::Backing;
 use kwab::report::catalogue::{CatalogueEntry, concluded};
 use kwab::report::diff::{Subject, diff, folders};
 use kwab::report::inspect::{Options, conclude};
-use kwab::symbols::SourceLines;
 
-use super::analyse::{check_sources, load_images};
+use super::analyse::{check_sources, load_images, source_lines};
 use super::inspect::inspected;
 use super::list;
 use crate::cli::{Color, Diff};
 use crate::failure::{DAMAGED, FINDINGS, is_stdio, shown};
+use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
 
@@ -35,11 +35,11 @@ pub(crate) fn run(arguments: &Diff, color: Color) -> Result<ExitCode> {
         bail!("only one of the dumps can come from stdin");
     }
     let style = Style::of_stdout(color, arguments.wide);
-    match (left.is_dir(), right.is_dir()) {
+    match (inputs::is_dir(left), inputs::is_dir(right)) {
         (true, true) => of_folders(arguments, style),
         (false, false) => of_dumps(arguments, style),
         _ => bail!("{} is a directory and the other is none; compare two dumps or two directories", {
-            shown(if left.is_dir() { left } else { right })
+            shown(if inputs::is_dir(left) { left } else { right })
         }),
     }
 }
@@ -63,7 +63,7 @@ fn subject(path: &Path, arguments: &Diff) -> Result<(Subject, bool)> {
     let name = shown(path);
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
-    let sources = &mut SourceLines::new(arguments.symbols.source.clone());
+    let sources = &mut source_lines(&arguments.symbols);
     let triage = conclude(&mut report, &case, &images.symbols, sources, &name);
     let ctx = Context::new(&case, &images.symbols, &Backing::none());
     let entry = concluded(&dump, &name, &triage);

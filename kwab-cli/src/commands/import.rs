@@ -10,7 +10,6 @@
 //! Crash reports of Linux and of some other kernels are recognised in console text. `--dialects FILE` adds rows of the
 //! user's for others, which count before those that come with kwab; `kwab import --help` shows one.
 
-use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -28,6 +27,7 @@ use kwab::output::folder_of;
 
 use crate::cli::Import;
 use crate::failure::{DAMAGED, FINDINGS, LOST, about, is_stdio, say, shown, system};
+use crate::inputs;
 use crate::output::{self, Output};
 use crate::render;
 
@@ -133,7 +133,7 @@ pub(super) fn open(path: &Path) -> Result<Input> {
     if is_stdio(path) {
         return Ok(Input::Log(log(path, io::stdin().lock())?, None));
     }
-    let mut file = File::open(path).map_err(|error| about(path, system(&error)))?;
+    let mut file = inputs::open(path).map_err(|error| about(path, system(&error)))?;
     let meta = file.metadata().map_err(|error| about(path, system(&error)))?;
     if meta.is_dir() {
         return Err(about(path, "is a directory; import takes one log"));

@@ -12,9 +12,8 @@ use anyhow::Result;
 use kwab::model::{Depth, Dump, DumpFile};
 use kwab::report::command;
 use kwab::report::inspect::{Options, Report, conclude, inspect};
-use kwab::symbols::SourceLines;
 
-use super::analyse::{check_sources, load_images};
+use super::analyse::{check_sources, load_images, source_lines};
 use super::{open_file, tell_others};
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
@@ -64,6 +63,6 @@ fn report(arguments: &Inspect) -> Result<Report> {
     let case = dump.case();
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);
-    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()), &named);
+    conclude(&mut report, &case, &images.symbols, &mut source_lines(symbols), &named);
     Ok(report)
 }

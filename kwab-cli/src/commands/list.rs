@@ -16,6 +16,7 @@ use kwab::report::filter::Filter;
 use crate::catalogue::{self, row};
 use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, say, shown};
+use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
 
@@ -24,7 +25,7 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
     let (mut entries, mut readable): (Vec<CatalogueEntry>, bool) = (Vec::new(), true);
     for path in &arguments.paths {
-        if path.is_dir() {
+        if inputs::is_dir(path) {
             directory(path, arguments, &mut entries);
             continue;
         }
@@ -74,9 +75,13 @@ pub(super) fn entries_of(folder: &Path) -> Vec<CatalogueEntry> {
 
 /// The files in a directory whose names end so, in order.
 pub(super) fn files_in(folder: &Path, ends: &[&str]) -> Vec<PathBuf> {
+    let is_wanted = |path: &PathBuf| path.extension().is_some_and(|end| ends.iter().any(|wanted| end == *wanted));
+    if let Some(files) = inputs::confined_files(folder) {
+        return files.into_iter().map(|(path, _)| path).filter(is_wanted).collect();
+    }
     let all = walkdir::WalkDir::new(folder).sort_by_file_name().into_iter().flatten();
     let files = all.filter(|found| found.file_type().is_file()).map(walkdir::DirEntry::into_path);
-    files.filter(|path| path.extension().is_some_and(|end| ends.iter().any(|wanted| end == *wanted))).collect()
+    files.filter(is_wanted).collect()
 }
 
 /// The entries of all dumps of a file that was found.
@@ -86,8 +91,10 @@ fn entries_in(path: &Path, quick: bool) -> impl Iterator<Item = CatalogueEntry> 
 
 /// The entries of a directory: of its index where that is up to date. An index that cannot be read costs only time.
 fn directory(folder: &Path, arguments: &List, entries: &mut Vec<CatalogueEntry>) {
-    if arguments.quick {
-        entries.extend(files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, true)));
+    // An index lies in the folder that it describes: a server takes nothing from it.
+    if arguments.quick || inputs::is_confined() {
+        let quick = arguments.quick;
+        entries.extend(files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, quick)));
         return;
     }
     let listing = catalogue::read(folder, arguments.index.as_deref()).unwrap_or_else(|error| {

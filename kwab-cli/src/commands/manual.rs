@@ -50,6 +50,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Search => schemars::schema_for!(SearchReport),
         SchemaOf::Whatis => schemars::schema_for!(WhatIs),
         SchemaOf::Print => schemars::schema_for!(PrintReport),
+        SchemaOf::Mcp => schemars::schema_for!(crate::mcp::Answer),
     };
     output::json(&schema)?;
     Ok(ExitCode::SUCCESS)

@@ -17,6 +17,7 @@ mod inspect;
 mod list;
 mod log;
 mod manual;
+mod mcp;
 mod open;
 mod oracle;
 mod print;
@@ -33,11 +34,17 @@ use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
 use crate::failure::{about, is_stdio, shown, system};
+use crate::inputs;
 
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
-    let color = arguments.color;
     kwab::model::memory::set_limit(arguments.max_mem);
+    run_command(arguments)
+}
+
+/// The same under the limit of memory that is set already.
+fn run_command(arguments: Arguments) -> Result<ExitCode> {
+    let (color, max_mem) = (arguments.color, arguments.max_mem);
     let Some(command) = arguments.command else { return open::run(arguments) };
     match command {
         Command::Import(arguments) => import::run(&arguments),
@@ -61,6 +68,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Cat(arguments) => cat::run(&arguments),
+        Command::Mcp(arguments) => mcp::run(&arguments, max_mem),
+        Command::McpCall(arguments) => mcp::run_call(arguments),
         Command::Tui(arguments) => tui::run(&arguments, color),
         Command::Schema(arguments) => manual::schema(&arguments),
         Command::Completions(arguments) => manual::completions(&arguments),
@@ -94,7 +103,7 @@ fn find(path: &Path, number: usize) -> Result<log::Found> {
         let text = log::may_be(&bytes).then(|| bytes.clone());
         (DumpFile::number_of(bytes, number), text)
     } else {
-        (DumpFile::open_number(path, number), None)
+        (inputs::open(path).map_err(OpenError::Io).and_then(|file| DumpFile::of_file(file, number)), None)
     };
     match opened {
         Ok(file) => Ok(log::Found::Dump(file)),
@@ -117,7 +126,10 @@ fn find(path: &Path, number: usize) -> Result<log::Found> {
 
 /// Opens every dump of a file or of stdin; errors name the file, and one that concerns the whole file is the only item.
 fn open_all(path: &Path) -> impl Iterator<Item = Result<DumpFile>> {
-    let opened = if is_stdio(path) { stdin().and_then(DumpsOf::within) } else { DumpsOf::open(path) };
+    let opened = match is_stdio(path) {
+        true => stdin().and_then(DumpsOf::within),
+        false => inputs::open(path).map_err(OpenError::Io).and_then(DumpsOf::of_file),
+    };
     let (dumps, error) = match opened {
         Ok(dumps) => (Some(dumps), None),
         Err(error) => (None, Some(Err(error))),

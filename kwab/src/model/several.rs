@@ -1,7 +1,7 @@
 //! Opens every dump of a file, one after the other, and reads the file once.
 
 use std::fs::File;
-use std::io::Read as _;
+use std::io::{Read as _, Seek as _};
 use std::ops::Range;
 use std::path::Path;
 
@@ -27,16 +27,25 @@ impl DumpsOf {
     /// # Errors
     /// [`OpenError`] when the file cannot be read or is not a dump; damage is not an error.
     pub fn open(path: &Path) -> Result<Self, OpenError> {
-        let mut file = File::open(path)?;
+        Self::of_file(File::open(path)?)
+    }
+
+    /// The dumps of an open file, whose position is at its beginning.
+    ///
+    /// # Errors
+    /// As [`open`](Self::open).
+    pub fn of_file(mut file: File) -> Result<Self, OpenError> {
         let meta = file.metadata()?;
         if meta.is_dir() {
             return Err(OpenError::Directory);
         }
         if meta.is_file() && meta.len() > READ_WHOLE {
-            let first = DumpFile::open(path)?;
+            let first = DumpFile::of_file(file.try_clone()?, 1)?;
             if first.dumps == 1 {
                 return Ok(Self(Held::One(Some(Box::new(first)))));
             }
+            // The clone shares its position.
+            file.rewind()?;
         }
         if !meta.is_file() {
             return Self::within(read_stream(file)?);

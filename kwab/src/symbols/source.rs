@@ -14,6 +14,8 @@ const MAX_SOURCE_BYTES: u64 = 8 << 20;
 #[derive(Debug, Default)]
 pub struct SourceLines {
     roots: Vec<PathBuf>,
+    /// Whether a recorded path counts only below one of the roots.
+    only_below: bool,
     files: HashMap<String, Option<Vec<String>>>,
 }
 
@@ -21,7 +23,13 @@ impl SourceLines {
     /// Looks below these directories besides the recorded paths.
     #[must_use]
     pub fn new(roots: Vec<PathBuf>) -> Self {
-        Self { roots, files: HashMap::new() }
+        Self { roots, ..Self::default() }
+    }
+
+    /// Looks below these directories only, whatever path an image records.
+    #[must_use]
+    pub fn below(roots: Vec<PathBuf>) -> Self {
+        Self { roots, only_below: true, ..Self::default() }
     }
 
     /// The text of a line (from 1), without indentation; `None` when the file or the line is not there.
@@ -37,7 +45,7 @@ impl SourceLines {
 
     fn find(&self, file: &str) -> Option<PathBuf> {
         let recorded = Path::new(file);
-        if recorded.is_absolute() && recorded.is_file() {
+        if recorded.is_absolute() && !self.only_below && recorded.is_file() {
             return Some(recorded.to_path_buf());
         }
         let parts: Vec<Component<'_>> =
@@ -56,4 +64,25 @@ fn read_lines(path: &Path) -> Option<Vec<String>> {
     }
     let bytes = fs::read(path).ok()?;
     Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_recorded_path_outside_the_roots_is_read_only_where_that_is_allowed() {
+        let folder = tempfile::tempdir().unwrap();
+        let secret = folder.path().join("secret.c");
+        fs::write(&secret, "first\n  second\n").unwrap();
+        let root = folder.path().join("tree");
+        fs::create_dir_all(root.join("lib")).unwrap();
+        fs::write(root.join("lib/a.c"), "one\n").unwrap();
+        let recorded = secret.to_str().unwrap();
+        assert_eq!(SourceLines::new(vec![root.clone()]).line(recorded, 2), Some("second"));
+        let mut below = SourceLines::below(vec![root]);
+        assert_eq!(below.line(recorded, 2), None);
+        assert_eq!(below.line("../secret.c", 2), None);
+        assert_eq!(below.line("/build/x/lib/a.c", 1), Some("one"));
+    }
 }

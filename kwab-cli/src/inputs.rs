@@ -1,0 +1,155 @@
+//! Opens the files and directories that commands read: by path, or, in a process of `kwab mcp`, only below the folders
+//! that were given to the server.
+//!
+//! The second way trusts no path. A folder is a descriptor that the server opened when it started; a name is resolved
+//! below it by `openat2(2)` with `RESOLVE_BENEATH`, so that neither `..` nor a symbolic link nor a rename in between
+//! leads out of it. What is opened is looked at before it is read: a FIFO, a socket or a device is refused unopened.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2};
+
+/// The folders that this process is confined to, once it is.
+static ROOTS: OnceLock<Vec<Root>> = OnceLock::new();
+
+/// A folder, and the name by which a user knows it.
+#[derive(Debug)]
+pub(crate) struct Root {
+    name: PathBuf,
+    folder: OwnedFd,
+}
+
+impl Root {
+    /// The folder at a path.
+    ///
+    /// # Errors
+    /// Those of the system, also when the path leads to something else.
+    pub(crate) fn open(name: &Path, path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let folder = rustix::fs::open(path, flags, Mode::empty())?;
+        Ok(Self { name: name.to_path_buf(), folder })
+    }
+
+    /// Lets processes that are started from now on have the descriptor, and says its number.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn inherit(&self) -> io::Result<i32> {
+        rustix::io::fcntl_setfd(&self.folder, rustix::io::FdFlags::empty())?;
+        Ok(self.folder.as_raw_fd())
+    }
+
+    /// What a path of the user names below this folder.
+    fn below<'p>(&self, path: &'p Path) -> Option<&'p Path> {
+        let below = path.strip_prefix(&self.name).ok()?;
+        Some(if below.as_os_str().is_empty() { Path::new(".") } else { below })
+    }
+
+    /// Finds a name without opening what it names; links are followed as far as they stay below the folder.
+    fn find(&self, below: &Path, links: ResolveFlags) -> io::Result<File> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
+        let found = openat2(&self.folder, below, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+        found.map(File::from).map_err(|error| match error {
+            rustix::io::Errno::XDEV => io::Error::other("leads out of the folders of this server"),
+            rustix::io::Errno::NOSYS => io::Error::other("cannot be confined here: Linux 5.6 has openat2"),
+            error => error.into(),
+        })
+    }
+}
+
+/// Confines this process to these folders, once and for all.
+pub(crate) fn confine(roots: Vec<Root>) {
+    // A second call would be a defect; the first one holds.
+    let _ = ROOTS.set(roots);
+}
+
+/// Whether this process reads below given folders only.
+pub(crate) fn is_confined() -> bool {
+    ROOTS.get().is_some()
+}
+
+/// Opens a file or a directory for reading.
+///
+/// # Errors
+/// Those of the system; in a confined process also for what lies elsewhere and for what is neither.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    match ROOTS.get() {
+        Some(roots) => read(&find(roots, path, ResolveFlags::empty())?),
+        None => File::open(path),
+    }
+}
+
+/// Whether a path names a directory that may be read.
+pub(crate) fn is_dir(path: &Path) -> bool {
+    match ROOTS.get() {
+        Some(roots) => {
+            find(roots, path, ResolveFlags::empty()).and_then(|found| found.metadata()).is_ok_and(|meta| meta.is_dir())
+        }
+        None => path.is_dir(),
+    }
+}
+
+/// The files below a directory in the order of their paths, when this process is confined; links are not followed.
+pub(crate) fn confined_files(folder: &Path) -> Option<Vec<(PathBuf, Metadata)>> {
+    let roots = ROOTS.get()?;
+    let mut files = Vec::new();
+    collect(roots, folder, &mut files);
+    Some(files)
+}
+
+/// What cannot be looked into is left out, as `walkdir`'s errors are elsewhere.
+fn collect(roots: &[Root], folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
+    let Ok(entries) = find(roots, folder, ResolveFlags::empty()).and_then(|folder| names(&folder)) else { return };
+    for name in entries {
+        let path = folder.join(&name);
+        let Ok(meta) = find(roots, &path, ResolveFlags::NO_SYMLINKS).and_then(|found| found.metadata()) else {
+            continue;
+        };
+        if meta.is_dir() {
+            collect(roots, &path, files);
+        } else if meta.is_file() {
+            files.push((path, meta));
+        }
+    }
+}
+
+/// The names in a directory, in order.
+fn names(folder: &File) -> io::Result<Vec<PathBuf>> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let mut names = Vec::new();
+    for entry in Dir::new(read(folder)?)? {
+        let entry = entry?;
+        let name = entry.file_name().to_bytes();
+        if name != b"." && name != b".." {
+            names.push(PathBuf::from(std::ffi::OsStr::from_bytes(name)));
+        }
+    }
+    names.sort();
+    Ok(names)
+}
+
+fn find(roots: &[Root], path: &Path, links: ResolveFlags) -> io::Result<File> {
+    let mut error = io::Error::other("lies outside of the folders of this server");
+    for root in roots {
+        let Some(below) = root.below(path) else { continue };
+        match root.find(below, links) {
+            Ok(found) => return Ok(found),
+            Err(why) => error = why,
+        }
+    }
+    Err(error)
+}
+
+/// Opens what was found for reading, by its descriptor: no name is resolved again.
+fn read(found: &File) -> io::Result<File> {
+    let meta = found.metadata()?;
+    if !meta.is_file() && !meta.is_dir() {
+        return Err(io::Error::other("is neither a regular file nor a directory; this server reads nothing else"));
+    }
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    Ok(rustix::fs::open(format!("/proc/self/fd/{}", found.as_raw_fd()), flags, Mode::empty())?.into())
+}
