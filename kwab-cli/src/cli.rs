@@ -355,8 +355,10 @@ pub(crate) enum Form {
     Csv,
     /// An ELF core file: gdb, drgn and eu-stack open it.
     ElfCore,
-    /// Spans and system calls for Perfetto and speedscope.
+    /// Spans, system calls, events and causes as JSON, for speedscope and Perfetto.
     ChromeTrace,
+    /// What processors ran, calls, events, counters and causes: ui.perfetto.dev opens it.
+    Perfetto,
     /// Stacks with their weights for flame graphs.
     Folded,
 }

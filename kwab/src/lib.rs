@@ -14,6 +14,7 @@
 //!   typed records that borrow from it), sorts records by kind ([`model::Case`]), and shows a record as JSON,
 //!   as a line, as an strace-like call.
 //! * [`symbols`] names addresses by ELF and DWARF, finds the image of a build-id.
+//! * [`causes`] pairs the events of all processors: what woke, interrupted, signalled or made what.
 //! * [`memory`] reads physical memory and follows page tables.
 //! * [`unwind`] walks stacks, and says of each frame how far to trust it.
 //! * [`decode`] decodes instructions, error codes, flags and pointers.
@@ -77,6 +78,7 @@
 pub mod analysis;
 pub mod bisect;
 pub mod capture;
+pub mod causes;
 pub mod decode;
 pub mod export;
 pub mod follow;

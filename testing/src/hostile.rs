@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use kwab::analysis::verify::{Backing, verified, verify};
 use kwab::analysis::{self, audit, triage};
-use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
+use kwab::causes::Causes;
+use kwab::export::{chrome_trace, core_stacks, elf_core, folded, perfetto_trace, span_tree};
 use kwab::import::{Options, import, import_channel};
 use kwab::memory::{Ram, Wanted};
 use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
@@ -249,6 +250,8 @@ fn export_forms(dump: Dump) {
     drop(core_stacks(&case, &symbols));
     out.clear();
     drop(chrome_trace(&dump, &mut out));
+    out.clear();
+    drop(perfetto_trace(&dump, &Causes::of(&dump), &mut out));
     out.clear();
     drop(folded(&dump, &symbols, &mut out));
     drop(span_tree(&dump));

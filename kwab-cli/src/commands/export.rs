@@ -1,4 +1,4 @@
-//! `kwab export DUMP|- --to json|jsonl|csv|elf-core|chrome-trace|folded [-o FILE|-] [--section KIND,…] [--force]`
+//! `kwab export DUMP|- --to json|jsonl|csv|… [-o FILE|-] [--section KIND,…] [--force]`
 //!
 //! Writes every record in the order of the log. Events have the names and members of the `DBG` dialect, so that
 //! `kwab export --to jsonl` with `DBG ` before each line can be imported again. A dump of any size needs little memory.
@@ -90,7 +90,7 @@ fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) 
             let lost = stream::for_each(file, wanted, |kind, raw| csv_row(kind, raw, out))?;
             Ok(lost.len())
         }
-        Form::ElfCore | Form::ChromeTrace | Form::Folded => Ok(0),
+        Form::ElfCore | Form::ChromeTrace | Form::Perfetto | Form::Folded => Ok(0),
     }
 }
 

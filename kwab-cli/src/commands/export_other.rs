@@ -1,15 +1,16 @@
-//! `kwab export DUMP --to elf-core|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
+//! `kwab export DUMP --to elf-core|perfetto|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
 //!
-//! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the trace, flame
-//! graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line on
-//! stderr.
+//! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the traces, and
+//! flame graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line
+//! on stderr.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
 use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
-use kwab::export::{chrome_trace, elf_core, folded};
+use kwab::causes::{Causes, Evidence};
+use kwab::export::{PerfettoTrace, chrome_trace, elf_core, folded, perfetto_trace};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::units::count;
@@ -21,7 +22,7 @@ use crate::failure::{DAMAGED, about, say};
 
 /// Whether this module writes a form.
 pub(super) const fn writes(form: Form) -> bool {
-    matches!(form, Form::ElfCore | Form::ChromeTrace | Form::Folded)
+    matches!(form, Form::ElfCore | Form::ChromeTrace | Form::Perfetto | Form::Folded)
 }
 
 /// Runs the command.
@@ -30,7 +31,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
         bail!("--section applies to the forms json, jsonl and csv; the other forms choose their sections");
     }
     let mut output = super::export::destination(arguments)?;
-    if arguments.to == Form::ElfCore {
+    if matches!(arguments.to, Form::ElfCore | Form::Perfetto) {
         output = output.of_binary()?;
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
@@ -96,12 +97,16 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
             if traced.spans + traced.calls + traced.instants == 0 {
                 bail!("the dump holds no spans, no timed system calls and no flight events");
             }
-            if traced.without_begin > 0 {
-                return Ok(Some(format!(
-                    "{} without begin left out",
-                    count(traced.without_begin, "end of a span", "ends of spans")
-                )));
+            return Ok(left_out(traced.without_begin, traced.left_out));
+        }
+        Form::Perfetto => {
+            let causes = Causes::of(dump);
+            let traced = perfetto_trace(dump, &causes, out)?;
+            if traced.runs + traced.spans + traced.calls + traced.instants == 0 {
+                bail!("the dump holds no spans, no timed system calls and no events with a time");
             }
+            let said = [Some(told(&traced, &causes)), left_out(traced.without_begin, traced.left_out)];
+            return Ok(Some(said.into_iter().flatten().collect::<Vec<_>>().join("; ")));
         }
         Form::Folded => {
             let case = dump.case();
@@ -113,4 +118,37 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
         Form::Json | Form::Jsonl | Form::Csv => bail!("this form is written elsewhere"),
     }
     Ok(None)
+}
+
+/// What a Perfetto trace holds.
+fn told(traced: &PerfettoTrace, causes: &Causes) -> String {
+    let counts = causes.counts();
+    let of = |wanted: Evidence| {
+        let rows = counts.iter().filter(|((_, evidence), _)| *evidence == wanted);
+        rows.map(|(_, count)| count).sum::<u64>()
+    };
+    let alone: u64 = causes.unpaired.values().sum();
+    let parts = [
+        count(traced.runs, "turn of a thread", "turns of threads"),
+        count(traced.calls, "call", "calls"),
+        count(traced.spans, "span", "spans"),
+        count(traced.instants, "event", "events"),
+    ];
+    let flows = count(traced.flows, "flow", "flows");
+    let (order, across) = (of(Evidence::Order), of(Evidence::AcrossLoss));
+    let alone = count(alone, "event", "events");
+    format!(
+        "{}; {flows}, {order} of them by order alone, {across} across lost events; {alone} without a partner",
+        parts.join(", ")
+    )
+}
+
+/// What a trace lacks.
+fn left_out(without_begin: u64, for_memory: u64) -> Option<String> {
+    let ends = (without_begin > 0)
+        .then(|| format!("{} without begin left out", count(without_begin, "end of a span", "ends of spans")));
+    let memory = (for_memory > 0)
+        .then(|| format!("{} left out for memory (--max-mem allows more)", count(for_memory, "event", "events")));
+    let parts: Vec<String> = ends.into_iter().chain(memory).collect();
+    (!parts.is_empty()).then(|| parts.join("; "))
 }

@@ -4,7 +4,8 @@
 use std::convert::Infallible;
 
 use kwab::analysis::Dump;
-use kwab::export::{chrome_trace, core_stacks, elf_core, folded, span_tree};
+use kwab::causes::Causes;
+use kwab::export::{chrome_trace, core_stacks, elf_core, folded, perfetto_trace, span_tree};
 use kwab::model::{DumpFile, json, line, stream};
 use kwab::symbols::Symbols;
 use kwab_fuzz::dump_of;
@@ -31,6 +32,8 @@ fuzz_target!(|data: &[u8]| {
     out.clear();
     chrome_trace(&dump, &mut out).expect("memory does not fail");
     let _: serde_json::Value = serde_json::from_slice(&out).expect("a trace is JSON");
+    out.clear();
+    perfetto_trace(&dump, &Causes::of(&dump), &mut out).expect("memory does not fail");
     out.clear();
     let _ = folded(&dump, &symbols, &mut out);
     let _ = span_tree(&dump);

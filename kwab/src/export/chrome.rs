@@ -1,17 +1,21 @@
-//! Writes a Chrome trace (the JSON Object Format of the Trace Event Format): spans, system calls and flight events.
+//! Writes a Chrome trace (the JSON Object Format of the Trace Event Format): spans, system calls, flight events, and as
+//! flows what caused what.
 //!
 //! Processors are threads of process 0, because that is where spans run; system calls are on the threads of their own
-//! processes. Times are microseconds. Where the dump does not say how fast its counter ticks, a tick counts as a
-//! nanosecond, and the trace says so.
+//! processes. Times are microseconds, on one clock ([`crate::causes::clock`]). Where the dump does not say how fast its
+//! counter ticks, a tick counts as a nanosecond, and the trace says so.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::io::{self, Write};
 
 use kwab_format::AnyRecord;
-use serde_json::{Value, json};
+use kwab_format::record::SyscallRecord;
+use serde_json::{Map, Value, json};
 
-use super::spans::{Span, spans, ticks_per_us};
+use super::lanes::Lanes;
+use super::spans::{Span, spans_by};
 use crate::analysis::text;
+use crate::causes::{Causes, Clock, Scale, What};
 use crate::model::{Dump, flight};
 
 /// How much a trace holds.
@@ -23,8 +27,12 @@ pub struct Traced {
     pub calls: u64,
     /// Single events written as instants.
     pub instants: u64,
+    /// Arrows from causes to effects.
+    pub flows: u64,
     /// Ends of spans whose begin was overwritten, and which are therefore not in the trace.
     pub without_begin: u64,
+    /// Events that the dump's memory limit left no room for.
+    pub left_out: u64,
 }
 
 /// Writes the trace. Spans of one processor that overlap without being nested lie on further lanes of it; what finds no
@@ -33,109 +41,69 @@ pub struct Traced {
 /// # Errors
 /// Those of the output.
 pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
-    let (spans, without_begin) = spans(dump);
-    let known = ticks_per_us(dump);
-    let per_us = known.unwrap_or(1000.0);
-    let us = |ticks: u64| ticks as f64 / per_us;
-    let mut traced = Traced { without_begin, ..Traced::default() };
+    let causes = Causes::of(dump);
+    let clock = causes.clock;
+    let (spans, without_begin) = spans_by(dump, |stamp| clock.at(stamp));
+    let mut traced = Traced { without_begin, left_out: causes.left_out, ..Traced::default() };
     let mut list = List { out, first: true };
     list.out.write_all(b"{\"traceEvents\":[")?;
     list.put(&json!({"ph": "M", "name": "process_name", "pid": 0, "tid": 0, "args": {"name": "CPUs"}}))?;
-    let mut lanes = Lanes::default();
+    let (mut lanes, mut used) = (Lanes::default(), BTreeSet::new());
     for span in &spans {
-        let lane = lanes.lane_of(span);
-        list.span(span, lane, traced.spans, &us)?;
+        let lane = lanes.lane_of(span.cpu, span.begin, span.end);
+        used.extend(lane.map(|lane| (span.cpu, lane)));
+        list.span(span, lane, traced.spans)?;
         traced.spans += 1;
     }
     for found in dump.located_records() {
-        match found.record {
-            AnyRecord::SyscallRecord(call) => {
-                let Some(ts) = call.stamp.ns.map(|ns| ns as f64 / 1e3).or_else(|| call.stamp.tsc.map(us)) else {
-                    continue;
-                };
-                let ns = call.duration_ns.map(|ns| ns as f64 / 1e3);
-                let duration = ns.or_else(|| call.duration_ticks.map(us)).unwrap_or(0.0);
-                let name =
-                    call.name.map_or_else(|| format!("syscall {}", call.nr.unwrap_or(-1)), |name| text(Some(name)));
-                let tid = call.tid.or(call.pid).unwrap_or(0);
-                let args = json!({"result": call.result});
-                let pid = call.pid.unwrap_or(0);
-                list.put(&json!({
-                    "ph": "X", "cat": "syscall", "name": name, "pid": pid, "tid": tid, "ts": ts, "dur": duration,
-                    "args": args,
-                }))?;
-                traced.calls += 1;
-            }
-            AnyRecord::FlightEvent(event) => {
-                let time = event.stamp.tsc.map(us).or_else(|| event.stamp.ns.map(|ns| ns as f64 / 1e3));
-                let Some(ts) = time.or_else(|| event.delta_ticks.map(us)) else { continue };
-                let name = event
-                    .kind
-                    .and_then(kwab_format::record::FlightKind::name)
-                    .map_or_else(|| text(event.name), str::to_owned);
-                let args = json!({"pid": event.pid, "detail": flight::details(&event)});
-                let cpu = event.stamp.cpu.unwrap_or(0);
-                lanes.used.insert((cpu, 0));
-                list.put(&json!({
-                    "ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args,
-                }))?;
-                traced.instants += 1;
-            }
-            _ => {}
+        if let AnyRecord::SyscallRecord(call) = found.record {
+            traced.calls += u64::from(list.call(&call, &clock)?);
         }
     }
+    for (number, moment) in (0..).zip(&causes.moments) {
+        let Some(AnyRecord::FlightEvent(event)) = causes.record(dump, moment) else { continue };
+        let cpu = event.stamp.cpu.unwrap_or(0);
+        used.insert((cpu, 0));
+        let name = event.kind.and_then(kwab_format::record::FlightKind::name);
+        let name = name.map_or_else(|| text(event.name), str::to_owned);
+        let caused: Vec<String> = causes.causes_of(number).map(|(_, flow)| causes.cause_words(flow)).collect();
+        let mut args = json!({"pid": event.pid, "detail": flight::details(&event)});
+        if !caused.is_empty() {
+            args["cause"] = json!(caused.join("; "));
+        }
+        let ts = us(moment.ns);
+        list.put(&json!({
+            "ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args,
+        }))?;
+        traced.instants += 1;
+        traced.flows += list.flows(&causes, number, (cpu, ts))?;
+    }
     // Metadata may stand anywhere in the list.
-    for (cpu, lane) in lanes.used {
+    for (cpu, lane) in used {
         let name = if lane == 0 { format!("CPU {cpu}") } else { format!("CPU {cpu}, interleaved {lane}") };
         let args = json!({"name": name});
         list.put(&json!({"ph": "M", "name": "thread_name", "pid": 0, "tid": lane_tid(cpu, lane), "args": args}))?;
     }
-    let clock = if known.is_some() {
-        "time-stamp counter at the frequency the dump says"
-    } else {
-        "one tick shown as one nanosecond"
+    let scale = match clock.scale() {
+        Scale::Time => clock.words(),
+        Scale::Ticks => "one tick shown as one nanosecond",
     };
-    let other = json!({"clock": clock, "ends without begin": without_begin});
+    let other = json!({"clock": scale, "ends without begin": without_begin, "without a partner": unpaired(&causes)});
     write!(list.out, "\n],\"displayTimeUnit\":\"ns\",\"otherData\":{other}}}\n")?;
     Ok(traced)
 }
 
-/// Lanes of a processor: more than a viewer shows, and few enough to search.
-const MOST_LANES: usize = 64;
-
-/// Which lane of its processor a span is drawn on. The format wants slices of one thread beside or inside each other,
-/// but a task that sleeps inside a span leaves it open while the next one begins its own: such a span gets a lane
-/// further down.
-#[derive(Debug, Default)]
-struct Lanes {
-    /// Ends of the spans that are open on each lane of a processor, outermost first.
-    open: BTreeMap<u32, Vec<Vec<u64>>>,
-    used: BTreeSet<(u32, u32)>,
+/// Nanoseconds as microseconds, the unit of the format.
+fn us(ns: u64) -> f64 {
+    ns as f64 / 1e3
 }
 
-impl Lanes {
-    /// The thread number for a span, while there are lanes; they come in the order of their begin.
-    fn lane_of(&mut self, span: &Span) -> Option<u32> {
-        let end = span.end.unwrap_or(u64::MAX);
-        let lanes = self.open.entry(span.cpu).or_default();
-        for lane in lanes.iter_mut() {
-            while lane.last().is_some_and(|last| *last <= span.begin) {
-                lane.pop();
-            }
-        }
-        let fits = |lane: &Vec<u64>| lane.last().is_none_or(|outer| end <= *outer);
-        let at = lanes.iter().position(fits).unwrap_or(lanes.len());
-        if at == MOST_LANES {
-            return None;
-        }
-        if at == lanes.len() {
-            lanes.push(Vec::new());
-        }
-        lanes[at].push(end);
-        let lane = at as u32;
-        self.used.insert((span.cpu, lane));
-        Some(lane_tid(span.cpu, lane))
-    }
+/// Events without a partner, by kind and reason.
+fn unpaired(causes: &Causes) -> Value {
+    let rows = causes.unpaired.iter();
+    Value::Object(Map::from_iter(
+        rows.map(|((kind, why), count)| (format!("{}: {}", kind.name(), why.words()), json!(count))),
+    ))
 }
 
 /// The thread number of a lane; the first is that of the processor.
@@ -149,10 +117,46 @@ struct List<'o> {
 }
 
 impl List<'_> {
+    /// Writes a call of a ring, when it has a time.
+    fn call(&mut self, call: &SyscallRecord<'_>, clock: &Clock) -> io::Result<bool> {
+        let Some(begin) = clock.at(&call.stamp) else { return Ok(false) };
+        let took = call.duration_ns.or_else(|| call.duration_ticks.map(|ticks| clock.span(ticks))).unwrap_or(0);
+        let name = call.name.map_or_else(|| format!("syscall {}", call.nr.unwrap_or(-1)), |name| text(Some(name)));
+        let (pid, tid) = (call.pid.unwrap_or(0), call.tid.or(call.pid).unwrap_or(0));
+        self.put(&json!({
+            "ph": "X", "cat": "syscall", "name": name, "pid": pid, "tid": tid, "ts": us(begin), "dur": us(took),
+            "args": {"result": call.result},
+        }))?;
+        Ok(true)
+    }
+
+    /// Writes the ends of flows at an event of a processor; gives how many begin there.
+    fn flows(&mut self, causes: &Causes, moment: u32, (cpu, ts): (u32, f64)) -> io::Result<u64> {
+        let is_drawn = |other: u32| {
+            // What a log tells of forks is not among the events of processors.
+            !matches!(causes.moments[other as usize].what, What::First)
+        };
+        let end = |phase: &str, number: u32, name: &str| {
+            let id = u64::from(number) + 1;
+            json!({"ph": phase, "id": id, "cat": "flow", "name": name, "pid": 0, "tid": cpu, "ts": ts})
+        };
+        for (number, flow) in causes.causes_of(moment) {
+            let mut arrow = end("f", number, flow.kind.name());
+            arrow["bp"] = json!("e");
+            self.put(&arrow)?;
+        }
+        let mut begun = 0;
+        for (number, flow) in causes.effects_of(moment).filter(|(_, flow)| is_drawn(flow.to)) {
+            self.put(&end("s", number, flow.kind.name()))?;
+            begun += 1;
+        }
+        Ok(begun)
+    }
+
     /// Writes a span: on its lane, or as a pair of asynchronous events of this number.
-    fn span(&mut self, span: &Span, lane: Option<u32>, number: u64, us: &impl Fn(u64) -> f64) -> io::Result<()> {
+    fn span(&mut self, span: &Span, lane: Option<u32>, number: u64) -> io::Result<()> {
         let name = &*span.path.name;
-        let tid = lane.unwrap_or(span.cpu);
+        let tid = lane.map_or(span.cpu, |lane| lane_tid(span.cpu, lane));
         let mut event = json!({"ph": "X", "cat": "span", "name": name, "pid": 0, "tid": tid, "ts": us(span.begin)});
         match (lane, span.end) {
             (Some(_), Some(end)) => event["dur"] = json!(us(end - span.begin)),
@@ -179,12 +183,13 @@ impl List<'_> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::lanes::MOST_LANES;
     use super::*;
 
     #[test]
     fn spans_that_never_nest_fill_the_lanes_and_then_go_on_beside_them() {
         let count = 3 * MOST_LANES as u64;
-        let (mut lanes, mut out) = (Lanes::default(), Vec::new());
+        let (mut lanes, mut used, mut out) = (Lanes::default(), BTreeSet::new(), Vec::new());
         let mut list = List { out: &mut out, first: true };
         for number in 0..count {
             // Each begins inside the one before and ends after it.
@@ -196,10 +201,11 @@ mod tests {
                 inside: 0,
                 data: None,
             };
-            let lane = lanes.lane_of(&span);
-            list.span(&span, lane, number, &|ticks| ticks as f64).unwrap();
+            let lane = lanes.lane_of(span.cpu, span.begin, span.end);
+            used.extend(lane);
+            list.span(&span, lane, number).unwrap();
         }
-        assert_eq!(lanes.used.len(), MOST_LANES);
+        assert_eq!(used.len(), MOST_LANES);
         let text = format!("[{}]", String::from_utf8(out).unwrap());
         let events: Vec<Value> = serde_json::from_str(&text).unwrap();
         let of = |phase: &str| events.iter().filter(|event| event["ph"] == phase).count() as u64;
@@ -207,6 +213,6 @@ mod tests {
         assert_eq!((of("X"), of("b"), of("e")), (most, count - most, count - most));
         let begin = events.iter().find(|event| event["ph"] == "b").unwrap();
         let ends = events.iter().filter(|event| event["ph"] == "e" && event["id"] == begin["id"]);
-        assert_eq!(ends.map(|event| event["ts"].as_f64()).collect::<Vec<_>>(), [Some(10_000.0 + most as f64)]);
+        assert_eq!(ends.map(|event| event["ts"].as_f64()).collect::<Vec<_>>(), [Some(us(10_000 + most))]);
     }
 }

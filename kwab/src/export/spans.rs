@@ -4,9 +4,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 use kwab_format::AnyRecord;
-use kwab_format::record::Htrace;
+use kwab_format::record::{Htrace, Stamp};
 
 use crate::analysis::text;
+use crate::causes::clock;
 use crate::model::Dump;
 
 /// Names around a span that are remembered: a trace that lost ends would nest without limit.
@@ -85,15 +86,21 @@ impl Open {
     }
 }
 
-/// All spans in order of begin, and the ends that had no begin (the ring had overwritten it).
+/// All spans in order of begin, and the ends that had no begin (the ring had overwritten it); in ticks where events
+/// have them.
 pub(super) fn spans(dump: &Dump) -> (Vec<Span>, u64) {
+    spans_by(dump, |stamp| stamp.tsc.or(stamp.ns))
+}
+
+/// The same with times that `time` makes of the stamps.
+pub(super) fn spans_by(dump: &Dump, time: impl Fn(&Stamp<'_>) -> Option<u64>) -> (Vec<Span>, u64) {
     let mut done: Vec<Span> = Vec::new();
     let mut open: BTreeMap<u32, Open> = BTreeMap::new();
     let mut names: HashSet<Rc<str>> = HashSet::new();
     let mut lost = 0;
     for found in dump.located_records() {
         let AnyRecord::Htrace(event) = found.record else { continue };
-        let Some(now) = event.stamp.tsc.or(event.stamp.ns) else { continue };
+        let Some(now) = time(&event.stamp) else { continue };
         let cpu = event.stamp.cpu.unwrap_or(0);
         let name = text(event.name);
         match event.dir {
@@ -149,13 +156,7 @@ pub fn span_tree(dump: &Dump) -> Vec<SpanNode> {
 
 /// Ticks of the time-stamp counter per microsecond, when the dump says so.
 pub fn ticks_per_us(dump: &Dump) -> Option<f64> {
-    let hertz = dump.located_records().find_map(|found| match found.record {
-        AnyRecord::Identity(identity) => identity.tsc_hz,
-        AnyRecord::SpanProfile(profile) => profile.tsc_freq_hz,
-        AnyRecord::SyscallProfile(profile) => profile.tsc_freq_hz,
-        _ => None,
-    })?;
-    (hertz > 0).then_some(hertz as f64 / 1e6)
+    clock::hertz(dump).map(|hertz| hertz as f64 / 1e6)
 }
 
 #[cfg(test)]

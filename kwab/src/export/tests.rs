@@ -12,6 +12,7 @@ use object::{Object, ObjectSegment};
 use serde_json::Value;
 
 use super::*;
+use crate::causes::Causes;
 use crate::import::{Options, PendingFile, import};
 use crate::model::Dump;
 use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
@@ -264,7 +265,8 @@ fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
         let trace: Value = serde_json::from_slice(&out).unwrap();
         let events = trace["traceEvents"].as_array().unwrap();
         let named = events.iter().filter(|event| event["ph"] == "M").count() as u64;
-        assert_eq!(events.len() as u64, traced.spans + traced.calls + traced.instants + named, "{name}");
+        let written = traced.spans + traced.calls + traced.instants + 2 * traced.flows + named;
+        assert_eq!(events.len() as u64, written, "{name}");
         assert!(traced.spans > 10, "{name}: {traced:?}");
         let mut open: BTreeMap<u64, Vec<f64>> = BTreeMap::new();
         for event in events.iter().filter(|event| event["cat"] == "span") {
@@ -306,6 +308,8 @@ fn keeps_to_the_format(event: &Value) -> bool {
         "X" => (number("ts") && number("dur"), &["ts", "dur", "cat"]),
         "B" => (number("ts"), &["ts", "cat"]),
         "i" => (number("ts") && ["g", "p", "t"].contains(&members["s"].as_str().unwrap()), &["ts", "s", "cat"]),
+        "s" => (number("ts") && members["id"].is_u64(), &["ts", "id", "cat"]),
+        "f" => (number("ts") && members["id"].is_u64() && members["bp"] == "e", &["ts", "id", "cat", "bp"]),
         "M" => (
             ["process_name", "thread_name"].contains(&members["name"].as_str().unwrap())
                 && members["args"]["name"].is_string(),
@@ -320,7 +324,7 @@ fn keeps_to_the_format(event: &Value) -> bool {
 
 #[test]
 fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
-    let mut events = 0;
+    let (mut events, mut flows) = (0, 0);
     for (name, dump) in every_dump() {
         let mut out = Vec::new();
         let traced = chrome_trace(&dump, &mut out).unwrap();
@@ -333,6 +337,15 @@ fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
         for event in all {
             assert!(keeps_to_the_format(event), "{name}: {event}");
         }
+        // Every arrow has one begin and one end, and does not go back.
+        let ends = |phase: &str| -> BTreeMap<u64, f64> {
+            let ends = all.iter().filter(|event| event["ph"] == phase);
+            ends.map(|event| (event["id"].as_u64().unwrap(), event["ts"].as_f64().unwrap())).collect()
+        };
+        let (begins, ends) = (ends("s"), ends("f"));
+        assert_eq!((begins.len() as u64, ends.len() as u64), (traced.flows, traced.flows), "{name}");
+        assert!(begins.iter().all(|(id, ts)| ends[id] >= *ts), "{name}");
+        flows += traced.flows;
         // Slices of one thread lie beside or inside each other: a reader drops one that begins in another and outlives
         // it.
         let mut slices: BTreeMap<(u64, u64), Vec<(f64, f64)>> = BTreeMap::new();
@@ -352,7 +365,7 @@ fn every_event_of_every_trace_keeps_to_the_trace_event_format() {
         }
         events += all.len();
     }
-    assert!(events > 1000, "only {events} events");
+    assert!(events > 1000 && flows > 100, "only {events} events, {flows} flows");
 }
 
 #[test]
@@ -400,6 +413,7 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             let mut out = Vec::new();
             chrome_trace(&dump, &mut out).unwrap();
             assert!(serde_json::from_slice::<Value>(&out).is_ok(), "{name}, step {step}");
+            perfetto_trace(&dump, &Causes::of(&dump), &mut Vec::new()).unwrap();
             folded(&dump, &Symbols::new(), &mut Vec::new()).unwrap();
             let mut core = Vec::new();
             if elf_core(&dump.case(), &Symbols::new(), &mut core).is_ok() {
@@ -407,4 +421,76 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             }
         }
     }
+}
+
+/// The fields of a protobuf message: number and value, where bytes are a value of their own (protobuf.dev, encoding).
+fn fields(mut bytes: &[u8]) -> Vec<(u64, u64, &[u8])> {
+    fn varint(bytes: &mut &[u8]) -> u64 {
+        let mut value = 0;
+        for shift in (0..64).step_by(7) {
+            let (byte, rest) = bytes.split_first().expect("a whole number");
+            *bytes = rest;
+            value |= u64::from(byte & 0x7f) << shift;
+            if byte & 0x80 == 0 {
+                break;
+            }
+        }
+        value
+    }
+    let mut fields = Vec::new();
+    while !bytes.is_empty() {
+        let key = varint(&mut bytes);
+        let (value, length) = match key & 7 {
+            0 => (varint(&mut bytes), 0),
+            1 => (u64::from_le_bytes(*bytes.first_chunk().expect("eight bytes")), 8),
+            2 => (0, usize::try_from(varint(&mut bytes)).unwrap()),
+            other => panic!("wire type {other}"),
+        };
+        let (inside, rest) = bytes.split_at(length);
+        fields.push((key >> 3, value, inside));
+        bytes = rest;
+    }
+    fields
+}
+
+/// Read without the messages that the writer declares; the numbers are those of `track_event.proto`.
+#[test]
+fn every_event_of_every_perfetto_trace_is_on_a_track_and_every_flow_has_two_ends() {
+    let mut flows = 0;
+    for (name, dump) in every_dump() {
+        let mut out = Vec::new();
+        let traced = perfetto_trace(&dump, &Causes::of(&dump), &mut out).unwrap();
+        assert_eq!(out.len() as u64, traced.bytes);
+        let (mut tracks, mut open) = (Vec::new(), BTreeMap::<u64, i64>::new());
+        let (mut begins, mut ends, mut single) = (BTreeMap::new(), BTreeMap::new(), 0);
+        for (number, _, packet) in fields(&out) {
+            assert_eq!(number, 1, "{name}: Trace.packet");
+            let packet = fields(packet);
+            let of = |wanted: u64| packet.iter().find(|field| field.0 == wanted);
+            assert!(of(10).is_some() && of(13).is_some(), "{name}: no sequence");
+            if let Some((_, _, track)) = of(60) {
+                tracks.push(fields(track).iter().find(|field| field.0 == 1).unwrap().1);
+                continue;
+            }
+            let (time, event) = (of(8).unwrap().1, fields(of(11).unwrap().2));
+            let one = |wanted: u64| event.iter().find(|field| field.0 == wanted).map(|field| field.1);
+            let track = one(11).unwrap();
+            assert!(tracks.contains(&track), "{name}: an event before its track {track}");
+            match one(9).unwrap() {
+                1 => *open.entry(track).or_default() += 1,
+                2 => *open.entry(track).or_default() -= 1,
+                3 => single += 1,
+                4 => assert!(one(30).is_some(), "{name}: a counter without a value"),
+                other => panic!("{name}: type {other}"),
+            }
+            assert!(open.values().all(|open| *open >= 0), "{name}: an end without a begin");
+            begins.extend(event.iter().filter(|field| field.0 == 47).map(|field| (field.1, time)));
+            ends.extend(event.iter().filter(|field| field.0 == 48).map(|field| (field.1, time)));
+        }
+        assert_eq!((begins.len() as u64, ends.len() as u64), (traced.flows, traced.flows), "{name}");
+        assert!(begins.iter().all(|(flow, time)| ends[flow] >= *time), "{name}");
+        assert_eq!((tracks.len() as u64, single), (traced.tracks, traced.instants), "{name}");
+        flows += traced.flows;
+    }
+    assert!(flows > 100, "only {flows} flows");
 }

@@ -24,6 +24,7 @@ pub mod linux_crashes;
 pub mod lost;
 pub mod mutants;
 pub mod outside;
+pub mod perfetto;
 pub mod readers;
 pub mod results;
 pub mod second_reader;
@@ -77,6 +78,8 @@ enum Command {
     Hogs(hogs::HogsArguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
     Readers(readers::ReadersArguments),
+    /// Give Perfetto traces to Perfetto's own descriptors and trace processor.
+    Perfetto(perfetto::PerfettoArguments),
     /// Check the house rules.
     HouseRules,
     /// Give mutated dumps to everything that kwab does with a dump.
@@ -130,6 +133,7 @@ pub fn main() -> ExitCode {
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Hogs(arguments) => hogs::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
+        Command::Perfetto(arguments) => perfetto::run(&arguments),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::SecondReader(arguments) => second_reader::run(&arguments),

@@ -16,7 +16,7 @@ use clap::Args;
 
 use super::{
     bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, outside, selftest, sizes, suite,
+    linux_crashes, lost, mutants, outside, perfetto, selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -71,6 +71,7 @@ const STEPS: &[Step] = &[
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
+    Step { name: "perfetto", run: |_, _| perfetto_check() },
     Step {
         name: "selftest",
         run: |consent, _| selftest::run(&selftest::SelftestArguments::default(), consent).map(drop),
@@ -230,6 +231,12 @@ fn readme_commands() -> Result<()> {
     let count = readme::check(&paths::target().join("debug"))?;
     ensure!(count > 0, "no page shows a command");
     println!("{count} commands of the README and of docs/ print what is shown");
+    Ok(())
+}
+
+fn perfetto_check() -> Result<()> {
+    let code = perfetto::run(&perfetto::PerfettoArguments::default())?;
+    ensure!(code == ExitCode::SUCCESS, "a judge of Perfetto traces found something wrong");
     Ok(())
 }
 

