@@ -118,7 +118,7 @@ fn what_is_not_a_log_is_refused_by_its_name() {
     let noise: Vec<u8> = (0..9000u32).map(|n| (n.wrapping_mul(2_654_435_761) >> 13) as u8 | 0x80).collect();
     for (name, bytes, telling) in [
         ("empty", vec![], "is empty: 0 bytes; nothing was written to it"),
-        ("core", elf(4), "is an ELF core file, not a log; kwab capture --mem FILE takes that of a machine; gdb,"),
+        ("core", elf(4), "is not an ELF core of x86-64: it is an ELF file of another kind or machine"),
         ("vmlinux", elf(2), "is an ELF image, not a log; --symbols takes it"),
         ("noise", noise, "% of its beginning is text), not a log; strings FILE | kwab import - reads the text in it"),
         ("zeros", vec![0; 5000], "is binary data"),
@@ -155,7 +155,7 @@ fn what_is_not_a_log_is_refused_by_its_name() {
         text(&output.stderr)
     );
     let output = run(at, &["inspect", "core"]);
-    assert!(text(&output.stderr).contains("is an ELF core file, not a dump"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("is not an ELF core of x86-64"), "{}", text(&output.stderr));
 }
 
 #[test]

@@ -10,6 +10,7 @@
 //!   dump per crash. What one crash is, is written in [`import::crash`]; how a log is cut, in
 //!   [`import::segments`].
 //! * [`capture`] makes a dump of a running QEMU guest through its monitor.
+//! * [`exchange`] makes dumps of what other tools have recorded: core files, traces.
 //! * [`model`] opens a dump ([`model::DumpFile`]: sections and defects), loads what is needed ([`model::Dump`]:
 //!   typed records that borrow from it), sorts records by kind ([`model::Case`]), and shows a record as JSON,
 //!   as a line, as an strace-like call.
@@ -80,6 +81,7 @@ pub mod bisect;
 pub mod capture;
 pub mod causes;
 pub mod decode;
+pub mod exchange;
 pub mod export;
 pub mod follow;
 pub mod import;

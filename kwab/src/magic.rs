@@ -47,6 +47,8 @@ pub(crate) enum Kind {
     Utf16(&'static Encoding),
     /// A packed file.
     Packed(Packing),
+    /// What another tool has recorded, and `exchange` makes dumps of.
+    Recorded(&'static str),
     /// A known format, and what can be done with it.
     Other(&'static str, &'static str),
     /// Nothing known; how much of the beginning is text, in percent.
@@ -63,7 +65,7 @@ impl Kind {
             Self::Text => "text".to_owned(),
             Self::Utf16(_) => "UTF-16 text".to_owned(),
             Self::Packed(packing) => format!("{} data", packing.name()),
-            Self::Other(name, _) => name.to_owned(),
+            Self::Other(name, _) | Self::Recorded(name) => name.to_owned(),
             Self::Binary { text } => format!("binary data ({text} % of its beginning is text)"),
         }
     }
@@ -73,7 +75,7 @@ impl Kind {
         match self {
             Self::Utf16(_) => Some("UTF-16"),
             Self::Packed(packing) => Some(packing.name()),
-            Self::Text | Self::Other(..) | Self::Binary { .. } => None,
+            Self::Text | Self::Recorded(_) | Self::Other(..) | Self::Binary { .. } => None,
         }
     }
 
@@ -82,6 +84,7 @@ impl Kind {
         match self {
             Self::Other(_, advice) => advice,
             Self::Packed(packing) => packing.advice(),
+            Self::Recorded(_) => "kwab import FILE makes a dump of it",
             Self::Text | Self::Utf16(_) | Self::Binary { .. } => "strings FILE | kwab import - reads the text in it",
         }
     }
@@ -141,10 +144,7 @@ fn elf(head: &[u8]) -> Kind {
     let big = head.get(5) == Some(&2);
     let kind = head.get(16..18).map(|bytes| u16::from_le_bytes([bytes[usize::from(big)], bytes[usize::from(!big)]]));
     match kind {
-        Some(4) => Kind::Other(
-            "an ELF core file",
-            "kwab capture --mem FILE takes that of a machine; gdb, drgn and crash read it",
-        ),
+        Some(4) => Kind::Recorded("an ELF core file"),
         _ => Kind::Other("an ELF image", "--symbols takes it"),
     }
 }

@@ -1,7 +1,8 @@
 //! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dialects FILE] [--dry-run] [--force] [--strict] [--json]`
 //!
 //! Reads a serial log of any mixture, also gzip, zstd or UTF-16, and writes one dump per crash, or one recording when
-//! nothing crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it. Without `-o`
+//! nothing crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it; or what
+//! another tool has recorded (`docs/exchange.md`): a core file becomes the dump of its process or machine. Without `-o`
 //! the dumps lie beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to
 //! stdout, everything else to stderr; with `-o -` the dump goes to stdout. Nothing is overwritten without `--force`,
 //! the log never, and no dump is ever half there. A target that is taken is refused before the log is read:
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use kwab::exchange::{self, ExchangeError, Format, TextFormat, import_file, import_text};
 use kwab::format::section::FILE_MAGIC;
 use kwab::import::{
     Dialects, ImportError, ImportReport, InputError, LogInput, Options, PendingDump, import_channel, import_with,
@@ -39,14 +41,7 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let destination = Destination::of(arguments)?;
     let folder = if arguments.dry_run { None } else { Some(destination.prepare(arguments)?) };
     let options = Options { source: source_name(&arguments.log), folder };
-    let imported = match input {
-        Input::Channel(bytes) => import_channel(&bytes, &options),
-        Input::Log(log, length) => import_log(log, length, &options, dialects),
-    };
-    let (mut report, dumps) = imported.map_err(|error| match error {
-        ImportError::Read { error, .. } => about(&arguments.log, system(&error)),
-        ImportError::Write(error) => about(&destination.named(), system(&error)),
-    })?;
+    let (mut report, dumps) = imported(&arguments.log, input, &options, dialects, &destination.named())?;
     if dumps.is_empty() {
         return Err(about(&arguments.log, "is a dump channel without a dump: no kernel has written one into it"));
     }
@@ -96,8 +91,34 @@ fn print(paths: &[PathBuf]) -> Result<()> {
     })
 }
 
+/// Imports whatever it is; errors name the input, or `target` where a dump cannot be written.
+pub(super) fn imported(
+    path: &Path,
+    input: Input,
+    options: &Options,
+    dialects: Dialects,
+    target: &Path,
+) -> Result<(ImportReport, Vec<PendingDump>)> {
+    let imported = match input {
+        Input::Channel(bytes) => import_channel(&bytes, options),
+        Input::Log(log, length) => import_log(log, length, options, dialects),
+        Input::Foreign(file, format) => match import_file(file, format, options) {
+            Err(ExchangeError::Import(error)) => Err(error),
+            Err(ExchangeError::Io(error)) => return Err(about(path, system(&error))),
+            Err(error) => return Err(about(path, error)),
+            Ok(made) => Ok(made),
+        },
+    };
+    imported.map_err(|error| match error {
+        ImportError::Read { error, .. } => about(path, system(&error)),
+        ImportError::Write(error) => about(target, system(&error)),
+    })
+}
+
 /// What there is to import.
 pub(super) enum Input {
+    /// What another tool has recorded.
+    Foreign(File, Format),
     /// A log's bytes and, for a file, its length.
     Log(LogInput<'static>, Option<u64>),
     /// A dump channel.
@@ -105,7 +126,7 @@ pub(super) enum Input {
 }
 
 /// Imports a log, with a bar.
-pub(super) fn import_log(
+fn import_log(
     log: LogInput<'_>,
     length: Option<u64>,
     options: &Options,
@@ -118,38 +139,48 @@ pub(super) fn import_log(
         }
     };
     let problem = log.problem();
-    let imported = import_with(log, options, dialects, &mut progress);
+    let imported = match TextFormat::of_head(log.head()) {
+        Some(format) => {
+            let head = log.head().to_vec();
+            import_text(log, &head, format, options, &mut progress)
+        }
+        None => import_with(log, options, dialects, &mut progress),
+    };
     if let Some(bar) = bar {
         bar.finish_and_clear();
     }
-    imported.map(|(report, dumps)| (ImportReport { cut: problem.take(), ..report }, dumps))
+    imported.map(|(report, dumps)| (ImportReport { cut: problem.take().or(report.cut), ..report }, dumps))
 }
 
 /// A file longer than this is taken for a log without a look inside: channels are small.
 const LONGEST_CHANNEL: u64 = 1 << 30;
 
-/// The log, or the channel.
+/// The log, the channel or the file of another tool.
 pub(super) fn open(path: &Path) -> Result<Input> {
     if is_stdio(path) {
-        return Ok(Input::Log(log(path, io::stdin().lock())?, None));
+        return of_stream(path, io::stdin().lock(), None);
     }
     let mut file = inputs::open(path).map_err(|error| about(path, system(&error)))?;
     let meta = file.metadata().map_err(|error| about(path, system(&error)))?;
     if meta.is_dir() {
         return Err(about(path, "is a directory; import takes one log"));
     }
-    let mut head = Vec::new();
-    let magic = FILE_MAGIC.len() as u64;
-    Read::take(&mut file, magic).read_to_end(&mut head).map_err(|error| about(path, system(&error)))?;
-    let whole = io::Cursor::new(head.clone()).chain(file);
-    let maybe_channel = meta.is_file() && meta.len() <= LONGEST_CHANNEL && (head == FILE_MAGIC || head == [0; 8]);
+    if !meta.is_file() {
+        return of_stream(path, file, None);
+    }
+    let head = head_of(path, &mut file)?;
+    if let Some(format) = Format::of_head(&head) {
+        return Ok(Input::Foreign(file, format));
+    }
+    let magic = head.get(..FILE_MAGIC.len());
+    let maybe_channel = meta.len() <= LONGEST_CHANNEL && (magic == Some(&FILE_MAGIC) || magic == Some(&[0; 8]));
+    let mut whole = io::Cursor::new(head).chain(file);
     if !maybe_channel {
         let log = log(path, whole)?;
-        let length = (meta.is_file() && log.form.is_none()).then_some(meta.len());
-        return Ok(Input::Log(log, length));
+        let length = log.form.is_none().then_some(meta.len());
+        return of_log(path, log, length);
     }
     let mut bytes = Vec::new();
-    let mut whole = whole;
     whole.read_to_end(&mut bytes).map_err(|error| about(path, system(&error)))?;
     if is_channel(&bytes) {
         return Ok(Input::Channel(bytes));
@@ -157,8 +188,48 @@ pub(super) fn open(path: &Path) -> Result<Input> {
     Ok(Input::Log(log(path, io::Cursor::new(bytes))?, Some(meta.len())))
 }
 
+/// The same of what can be read once. A core is not read in order: it goes into a file without a name.
+pub(super) fn of_stream(path: &Path, mut stream: impl Read + 'static, length: Option<u64>) -> Result<Input> {
+    let head = head_of(path, &mut stream)?;
+    let format = Format::of_head(&head);
+    let mut whole = io::Cursor::new(head).chain(stream);
+    match format {
+        Some(format) => Ok(Input::Foreign(kept(path, &mut whole)?, format)),
+        None => of_log(path, log(path, whole)?, length),
+    }
+}
+
+/// A log, or the file that was packed in it.
+fn of_log(path: &Path, mut log: LogInput<'static>, length: Option<u64>) -> Result<Input> {
+    if !log.is_recorded {
+        return Ok(Input::Log(log, length));
+    }
+    let format = Format::of_head(log.head());
+    let problem = log.problem();
+    let file = kept(path, &mut log)?;
+    if let Some(problem) = problem.take() {
+        say(&about(path, problem));
+    }
+    format
+        .map(|format| Input::Foreign(file, format))
+        .ok_or_else(|| about(path, "is of a machine that kwab cannot read"))
+}
+
+/// What is not read in order, in a file without a name.
+fn kept(path: &Path, stream: &mut impl Read) -> Result<File> {
+    let mut file = tempfile::tempfile().map_err(|error| about(&std::env::temp_dir(), system(&error)))?;
+    io::copy(stream, &mut file).map_err(|error| about(path, system(&error)))?;
+    Ok(file)
+}
+
+fn head_of(path: &Path, input: &mut impl Read) -> Result<Vec<u8>> {
+    let mut head = Vec::new();
+    input.take(exchange::HEAD as u64).read_to_end(&mut head).map_err(|error| about(path, system(&error)))?;
+    Ok(head)
+}
+
 /// An input as a log, or what else it is.
-pub(super) fn log(path: &Path, input: impl Read + 'static) -> Result<LogInput<'static>> {
+fn log(path: &Path, input: impl Read + 'static) -> Result<LogInput<'static>> {
     LogInput::open(input).map_err(|error| match error {
         InputError::Io(error) => about(path, system(&error)),
         error => about(path, error),

@@ -9,11 +9,11 @@ use std::path::Path;
 
 use anyhow::Result;
 use kwab::format::section::FILE_MAGIC;
-use kwab::import::{Dialects, ImportError, ImportReport, Options, PendingDump, import_channel};
+use kwab::import::{Dialects, ImportReport, Options, PendingDump};
 use kwab::model::{DumpFile, DumpsOf, OpenError};
 use kwab::units;
 
-use super::import::{Input, import_log, log, open, source_name};
+use super::import::{Input, of_stream, open, source_name};
 use crate::failure::{about, is_stdio, shown, system};
 
 /// Whether bytes begin as no dump does, so that they may be a log.
@@ -75,8 +75,8 @@ impl Quiet {
 /// # Errors
 /// When the log cannot be read, or has fewer crashes.
 pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result<Option<Found>> {
-    let Some((report, dumps)) = imported(path, text)? else { return Ok(None) };
-    if !is_recognised(&report, &dumps) {
+    let Some(Imported { report, dumps, is_log }) = imported(path, text)? else { return Ok(None) };
+    if is_log && !is_recognised(&report, &dumps) {
         return Ok(Some(Found::Quiet(Quiet { report, dumps })));
     }
     let crashes = dumps.iter().filter(|dump| dump.summary.number > 0).count();
@@ -85,7 +85,9 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
     let wanted = number.checked_sub(1).and_then(|index| dumps.into_iter().nth(index)).ok_or_else(missing)?;
     let mut file = opened(path, wanted)?;
     (file.number, file.dumps) = (number, held);
-    say(path, crashes, report.cut.as_deref());
+    if is_log || report.cut.is_some() {
+        say(path, crashes, report.cut.as_deref());
+    }
     Ok(Some(Found::Dump(file)))
 }
 
@@ -95,10 +97,8 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
 /// When the log cannot be read.
 pub(super) fn all(path: &Path) -> Result<Option<Vec<PendingDump>>> {
     let imported = imported(path, None)?;
-    let known = |(report, dumps): &(ImportReport, Vec<PendingDump>)| {
-        is_recognised(report, dumps) || report.unexplained.is_some()
-    };
-    Ok(imported.filter(known).map(|(_, dumps)| dumps))
+    let known = |it: &Imported| !it.is_log || is_recognised(&it.report, &it.dumps) || it.report.unexplained.is_some();
+    Ok(imported.filter(known).map(|imported| imported.dumps))
 }
 
 /// Opens a dump that was made of a log.
@@ -113,11 +113,25 @@ fn is_recognised(report: &ImportReport, dumps: &[PendingDump]) -> bool {
     report.events > 0 || dumps.iter().any(|dump| dump.summary.number > 0)
 }
 
-/// Imports the text, or the file at `path`; `None` when it is not a log.
-fn imported(path: &Path, text: Option<Vec<u8>>) -> Result<Option<(ImportReport, Vec<PendingDump>)>> {
+/// What a file became that is not a dump.
+struct Imported {
+    report: ImportReport,
+    dumps: Vec<PendingDump>,
+    /// It is text; what another tool has recorded is what it is, whether something died or not.
+    is_log: bool,
+}
+
+/// Imports the text, or the file at `path`; `None` when it is not one.
+fn imported(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Imported>> {
     // What is neither a dump nor a log is described as the dump it is not.
-    let Ok(Input::Log(log, length)) = input(path, text) else { return Ok(None) };
-    import(path, Input::Log(log, length)).map(Some)
+    let Ok(input) = input(path, text) else { return Ok(None) };
+    let is_log = match input {
+        Input::Log(..) => true,
+        Input::Foreign(..) => false,
+        Input::Channel(_) => return Ok(None),
+    };
+    let (report, dumps) = import(path, input)?;
+    Ok(Some(Imported { report, dumps, is_log }))
 }
 
 /// Imports the text, or the log or dump channel at `path`, whatever it holds.
@@ -132,22 +146,16 @@ fn input(path: &Path, text: Option<Vec<u8>>) -> Result<Input> {
     match text {
         Some(text) => {
             let length = text.len() as u64;
-            Ok(Input::Log(log(path, Cursor::new(text))?, Some(length)))
+            of_stream(path, Cursor::new(text), Some(length))
         }
         None => open(path),
     }
 }
 
 fn import(path: &Path, input: Input) -> Result<(ImportReport, Vec<PendingDump>)> {
-    let options = Options { source: source_name(path), folder: Some(std::env::temp_dir()) };
-    let imported = match input {
-        Input::Log(log, length) => import_log(log, length, &options, Dialects::builtin()),
-        Input::Channel(bytes) => import_channel(&bytes, &options),
-    };
-    imported.map_err(|error| match error {
-        ImportError::Read { error, .. } => about(path, system(&error)),
-        ImportError::Write(error) => about(&std::env::temp_dir(), system(&error)),
-    })
+    let folder = std::env::temp_dir();
+    let options = Options { source: source_name(path), folder: Some(folder.clone()) };
+    super::import::imported(path, input, &options, Dialects::builtin(), &folder)
 }
 
 /// What a file is by its first bytes.

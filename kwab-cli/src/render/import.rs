@@ -35,7 +35,7 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
     let head = format!("{}  {}", report.source, told.join(", "));
     let _ = writeln!(out, "{}  {:.2} s", cut(&head, WIDTH - 8), time.as_secs_f64());
     for dump in report.dumps.iter().take(LISTED) {
-        out.push_str(&row(dump, dry_run));
+        out.push_str(&row(dump, dry_run, report.lines > 0));
     }
     if report.dumps.len() > LISTED {
         let _ = writeln!(out, "  … and {} more", grouped((report.dumps.len() - LISTED) as u64));
@@ -48,7 +48,7 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
 }
 
 /// One dump: a line that fits, and a second one for what is missing.
-fn row(dump: &DumpSummary, dry_run: bool) -> String {
+fn row(dump: &DumpSummary, dry_run: bool, has_lines: bool) -> String {
     let name = dump.path.as_deref().map_or_else(
         || if dry_run { format!("crash {}", dump.number) } else { "–".to_string() },
         |path| {
@@ -63,7 +63,8 @@ fn row(dump: &DumpSummary, dry_run: bool) -> String {
         more.push(format!("same signature as crash {first} ({})", dump.signature));
     }
     if !dump.missing.is_empty() {
-        more.push(format!("the log has no {}", dump.missing.join(", no ")));
+        let what = if has_lines { "log" } else { "file" };
+        more.push(format!("the {what} has no {}", dump.missing.join(", no ")));
     }
     for text in more {
         let _ = writeln!(out, "      {}", cut(&text, WIDTH - 6));

@@ -33,18 +33,28 @@ pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Wr
     let mut boot = [0; 16];
     boot[..8].copy_from_slice(&id.to_le_bytes());
     let mut writer = DumpWriter::new(out, FileHeader::new(DumpId(id), BootId(boot)));
-    identity(&mut writer, snapshot, wall_ns);
+    let totals = put(snapshot, Some(wall_ns), &mut writer)?;
+    writer.finish()?;
+    Ok(totals)
+}
+
+pub(super) fn put<W: Write>(
+    snapshot: &Snapshot,
+    wall_ns: Option<i64>,
+    writer: &mut DumpWriter<W>,
+) -> io::Result<Totals> {
+    identity(writer, snapshot, wall_ns);
     // The one that does something says most about a hang.
     let chosen = snapshot.processors.iter().find(|one| !one.halted).or(snapshot.processors.first());
     if let Some(chosen) = chosen {
-        cause(&mut writer, snapshot, chosen);
+        cause(writer, snapshot, chosen);
     }
     for processor in &snapshot.processors {
         let role = if chosen == Some(processor) { RegisterRole::FAULT } else { RegisterRole::STOPPED };
-        of_processor(&mut writer, processor, role);
+        of_processor(writer, processor, role);
     }
     for piece in &snapshot.pieces {
-        of_memory(&mut writer, snapshot, piece);
+        of_memory(writer, snapshot, piece);
     }
     for text in &snapshot.missing {
         let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
@@ -53,12 +63,10 @@ pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Wr
     let dialect: &[u8] = if from_file(snapshot) { b"vmcore" } else { b"qmp" };
     writer.put(SectionKind::NOTES, &Source { dialect: Some(dialect), ..Source::default() });
     writer.flush_all();
-    let totals = match &snapshot.core {
-        Some(core) => all_memory(&mut writer, core)?,
-        None => Totals::default(),
-    };
-    writer.finish()?;
-    Ok(totals)
+    match &snapshot.core {
+        Some(core) => all_memory(writer, core),
+        None => Ok(Totals::default()),
+    }
 }
 
 /// Whether it is of a file, not of a running guest.
@@ -66,7 +74,7 @@ fn from_file(snapshot: &Snapshot) -> bool {
     snapshot.qemu.is_empty()
 }
 
-fn identity(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, wall_ns: i64) {
+fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: Option<i64>) {
     let told = |name: &str| snapshot.core.as_ref().and_then(|core| core.told(name));
     let release = told("OSRELEASE");
     let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
@@ -81,7 +89,7 @@ fn identity(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, wall_n
             kernel_build_id: note.map(|(id, _)| id.as_slice()),
             kernel_offset: offset,
             arch: Some(Arch::X86_64),
-            wall_ns: Some(wall_ns).filter(|_| !file),
+            wall_ns: wall_ns.filter(|_| !file),
             reason: Some(if file { Reason::LIVE } else { Reason::HANG }),
             reason_text: Some(reason),
             producer: Some(concat!("kwab capture ", env!("CARGO_PKG_VERSION")).as_bytes()),
@@ -106,7 +114,7 @@ fn identity(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, wall_n
 }
 
 /// Writes all memory of a core, a page at a time.
-fn all_memory(writer: &mut DumpWriter<&mut dyn Write>, core: &Vmcore) -> io::Result<Totals> {
+fn all_memory<W: Write>(writer: &mut DumpWriter<W>, core: &Vmcore) -> io::Result<Totals> {
     const READ: usize = 256 * bulk::PAGE;
     let mut memory = BulkMemory::default();
     let mut buffer = vec![0; READ];
@@ -125,7 +133,7 @@ fn all_memory(writer: &mut DumpWriter<&mut dyn Write>, core: &Vmcore) -> io::Res
     Ok(memory.finish(writer))
 }
 
-fn cause(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, processor: &Processor) {
+fn cause<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, processor: &Processor) {
     let message: &[u8] = match snapshot.nmi {
         _ if from_file(snapshot) => b"taken from a core of the machine",
         Nmi::NotSent => b"captured from outside; no non-maskable interrupt was sent",
@@ -144,7 +152,7 @@ fn cause(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, processor
     writer.put(SectionKind::CAUSE, &record);
 }
 
-fn of_processor(writer: &mut DumpWriter<&mut dyn Write>, processor: &Processor, role: RegisterRole) {
+fn of_processor<W: Write>(writer: &mut DumpWriter<W>, processor: &Processor, role: RegisterRole) {
     let regs: Vec<Reg<'_>> = processor.registers.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
     let record = Registers {
         role: Some(role),
@@ -164,7 +172,7 @@ fn of_processor(writer: &mut DumpWriter<&mut dyn Write>, processor: &Processor, 
     writer.put(SectionKind::REGISTERS, &record);
 }
 
-fn of_memory(writer: &mut DumpWriter<&mut dyn Write>, snapshot: &Snapshot, piece: &MemoryPiece) {
+fn of_memory<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, piece: &MemoryPiece) {
     let processor = snapshot.processors.iter().find(|one| one.number == piece.cpu);
     let kind = match (piece.is_code, processor.is_some_and(|one| one.in_user)) {
         (true, _) => MemoryKind::CODE,

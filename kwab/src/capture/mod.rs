@@ -10,6 +10,7 @@
 //! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text, [`vmcore`] reads cores, [`image`]
 //! finds the kernel in them.
 
+pub(crate) mod core_file;
 mod dump;
 pub mod image;
 pub mod qmp;
@@ -26,6 +27,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use crate::model::bulk::Totals;
+use crate::model::emit::DumpWriter;
 pub use dump::MemoryPiece;
 use image::Kernel;
 use qmp::{Heard, Session};
@@ -144,6 +146,14 @@ impl Snapshot {
     /// When `out` fails.
     pub fn write(&self, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Totals> {
         dump::write(self, id, wall_ns, out)
+    }
+
+    /// Puts its records into a dump that has begun.
+    ///
+    /// # Errors
+    /// When its output fails.
+    pub(crate) fn put<W: Write>(&self, wall_ns: Option<i64>, out: &mut DumpWriter<W>) -> io::Result<Totals> {
+        dump::put(self, wall_ns, out)
     }
 }
 

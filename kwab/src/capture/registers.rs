@@ -96,7 +96,8 @@ pub fn parse(text: &str) -> Vec<Processor> {
     all
 }
 
-fn take(processor: &mut Processor, line: &str) {
+/// Takes what a line of the block says.
+pub(crate) fn take(processor: &mut Processor, line: &str) {
     let line = line.replace(" =", "=");
     let mut words = line.split_ascii_whitespace();
     while let Some(word) = words.next() {

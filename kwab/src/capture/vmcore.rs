@@ -11,23 +11,12 @@ use std::os::unix::fs::FileExt as _;
 use kwab_format::record::RegId;
 
 use super::CaptureError;
+use super::core_file::{
+    NT_PRSTATUS, Note, PRSTATUS_REGISTERS, PT_LOAD, Segment, is_of_program, long, note, note_segments, refused,
+    segments, word,
+};
 use super::registers::Processor;
 use crate::decode::USER_REGS;
-
-/// Program headers that are read.
-const MOST_SEGMENTS: u64 = 1 << 20;
-/// Bytes of notes that are read.
-const MOST_NOTES: u64 = 16 << 20;
-/// Bytes of the ELF header, and of a program header.
-const EHDR: usize = 64;
-const PHDR: usize = 56;
-/// Says that the number of program headers stands elsewhere (gABI, `PN_XNUM`).
-const PN_XNUM: u16 = 0xffff;
-const PT_LOAD: u32 = 1;
-const PT_NOTE: u32 = 4;
-const NT_PRSTATUS: u32 = 1;
-const ET_CORE: u16 = 4;
-const EM_X86_64: u16 = 62;
 
 /// The general registers of `QEMUCPUState`, 8 bytes each behind version and size.
 const QEMU_ORDER: [RegId; 18] = [
@@ -62,8 +51,6 @@ const QEMU_SEGMENTS: [(RegId, Option<RegId>); 6] = [
 /// Behind ten segments: CR0 to CR4 (there is no CR1), then the other base of GS.
 const QEMU_CONTROL: [Option<RegId>; 6] =
     [Some(RegId::CR0), None, Some(RegId::CR2), Some(RegId::CR3), Some(RegId::CR4), Some(RegId::KERNEL_GS_BASE)];
-/// Where [`USER_REGS`] begin in a status note (`struct elf_prstatus`).
-const PRSTATUS_REGISTERS: usize = 112;
 
 /// Physical memory in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -90,15 +77,6 @@ pub struct Vmcore {
     pub missing: Vec<String>,
 }
 
-#[derive(Debug, Clone, Copy)]
-struct Segment {
-    kind: u32,
-    offset: u64,
-    vaddr: u64,
-    paddr: u64,
-    length: u64,
-}
-
 impl Vmcore {
     /// Reads the headers and notes.
     ///
@@ -110,12 +88,7 @@ impl Vmcore {
         let mut missing = Vec::new();
         let loads = loads(&segments, length, &mut missing)?;
         let mut core = Self { file, loads, processors: Vec::new(), info: None, missing };
-        let mut left = MOST_NOTES;
-        for segment in segments.iter().filter(|segment| segment.kind == PT_NOTE) {
-            let size = segment.length.min(left).min(length.saturating_sub(segment.offset));
-            left -= size;
-            let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-            core.file.read_exact_at(&mut bytes, segment.offset)?;
+        for bytes in note_segments(&core.file, length, &segments)? {
             core.notes(&bytes);
         }
         Ok(core)
@@ -171,62 +144,6 @@ impl Vmcore {
     }
 }
 
-/// The little-endian integers of the file's structures; 0 beyond the end, which no check takes for a value.
-fn half(bytes: &[u8], at: usize) -> u16 {
-    bytes.get(at..at + 2).and_then(|bytes| bytes.try_into().ok()).map_or(0, u16::from_le_bytes)
-}
-
-fn word(bytes: &[u8], at: usize) -> u32 {
-    bytes.get(at..at + 4).and_then(|bytes| bytes.try_into().ok()).map_or(0, u32::from_le_bytes)
-}
-
-fn long(bytes: &[u8], at: usize) -> u64 {
-    bytes.get(at..at + 8).and_then(|bytes| bytes.try_into().ok()).map_or(0, u64::from_le_bytes)
-}
-
-fn refused(why: &str) -> CaptureError {
-    CaptureError::Core(why.to_owned())
-}
-
-fn segments(file: &File, length: u64) -> Result<Vec<Segment>, CaptureError> {
-    let mut header = [0; EHDR];
-    if length < EHDR as u64 {
-        return Err(refused("it is shorter than an ELF header"));
-    }
-    file.read_exact_at(&mut header, 0)?;
-    if !header.starts_with(b"\x7fELF") {
-        return Err(refused("it does not begin with an ELF header"));
-    }
-    if header[4..6] != [2, 1] || half(&header, 16) != ET_CORE || half(&header, 18) != EM_X86_64 {
-        return Err(refused("it is an ELF file of another kind or machine"));
-    }
-    let (at, mut count) = (long(&header, 32), u64::from(half(&header, 56)));
-    if half(&header, 54) != PHDR as u16 {
-        return Err(refused("its program headers have an unknown size"));
-    }
-    if count == u64::from(PN_XNUM) {
-        let mut section = [0; 64];
-        let place = long(&header, 40).checked_add(64).filter(|end| *end <= length);
-        let place = place.ok_or_else(|| refused("the number of its program headers is beyond its end"))?;
-        file.read_exact_at(&mut section, place - 64)?;
-        count = u64::from(word(&section, 44));
-    }
-    let size = count.min(MOST_SEGMENTS) * PHDR as u64;
-    if count > MOST_SEGMENTS || at.checked_add(size).is_none_or(|end| end > length) {
-        return Err(refused("its program headers are beyond its end"));
-    }
-    let mut table = vec![0; usize::try_from(size).unwrap_or(0)];
-    file.read_exact_at(&mut table, at)?;
-    let segment = |row: &[u8]| Segment {
-        kind: word(row, 0),
-        offset: long(row, 8),
-        vaddr: long(row, 16),
-        paddr: long(row, 24),
-        length: long(row, 32),
-    };
-    Ok(table.chunks_exact(PHDR).map(segment).collect())
-}
-
 /// The physical memory of the segments, in order and without overlap, as far as the file has it.
 fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result<Vec<Load>, CaptureError> {
     let mut found: Vec<&Segment> =
@@ -234,8 +151,7 @@ fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result
     if found.is_empty() {
         return Err(refused("it holds no memory"));
     }
-    // A program's core says no physical addresses.
-    if found.iter().all(|segment| segment.paddr == 0) && found.iter().any(|segment| segment.vaddr != 0) {
+    if is_of_program(segments) {
         return Err(refused("it is the core of a program, without physical addresses"));
     }
     found.sort_by_key(|segment| (segment.paddr, std::cmp::Reverse(segment.length)));
@@ -255,27 +171,6 @@ fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result
         }
     }
     Ok(loads)
-}
-
-/// A note: its name without the end, its type, its body.
-struct Note<'n> {
-    name: &'n [u8],
-    kind: u32,
-    body: &'n [u8],
-}
-
-/// The note at the front, and the bytes behind it.
-fn note(bytes: &[u8]) -> Option<(Note<'_>, &[u8])> {
-    if bytes.len() < 12 {
-        return None;
-    }
-    let (name, body) = (word(bytes, 0) as usize, word(bytes, 4) as usize);
-    let body_at = 12_usize.checked_add(name)?.checked_next_multiple_of(4)?;
-    let end = body_at.checked_add(body)?;
-    let rest = bytes.get(end.checked_next_multiple_of(4)?.min(bytes.len()).max(end)..)?;
-    let name = bytes.get(12..12 + name)?;
-    let name = name.strip_suffix(b"\0").unwrap_or(name);
-    Some((Note { name, kind: word(bytes, 8), body: bytes.get(body_at..end)? }, rest))
 }
 
 fn of_status(body: &[u8], number: u32) -> Option<Processor> {

@@ -11,11 +11,10 @@ use kwab_format::section::{FILE_HEADER_LEN, FileHeader, SectionKind};
 use kwab_format::stream::{Dumps, Found};
 use kwab_format::{Item, RecordKind};
 
-use super::boot::BootFacts;
 use super::crash::Crash;
 use super::lines::LogPosition;
+use super::made::Told;
 use super::pending::{Keeper, PendingDump};
-use super::segment::Segment;
 use super::summary::{DumpSummary, ImportReport, SCHEMA};
 use super::tally::mark_repetitions;
 use super::{ImportError, Options};
@@ -109,25 +108,8 @@ fn one(
     } else if complete == Some(false) {
         missing.push("what its end section names".to_owned());
     }
-    let mut segment = Segment::new(None, found.dump_id.0, BootFacts::first(), LogPosition::default())?;
-    segment.crash = crash;
-    Ok(PendingDump {
-        file,
-        summary: DumpSummary {
-            number,
-            path: None,
-            boot,
-            kind: segment.kind_name().to_owned(),
-            subject: segment.subject(),
-            cause: segment.cause(),
-            line: None,
-            signature: segment.signature(),
-            same_as: None,
-            events: 0,
-            bytes: found.bytes.len() as u64,
-            missing,
-        },
-    })
+    let summary = Told { missing, ..Told::default() }.summary(number, boot, crash)?;
+    Ok(PendingDump { file, summary: DumpSummary { bytes: found.bytes.len() as u64, ..summary } })
 }
 
 #[cfg(test)]

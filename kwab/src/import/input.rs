@@ -50,6 +50,9 @@ pub struct LogInput<'a> {
     input: Box<dyn Read + 'a>,
     /// The format it came in; `None` for plain text.
     pub form: Option<&'static str>,
+    /// What was packed is no text but a file that another tool has recorded.
+    pub is_recorded: bool,
+    head: Vec<u8>,
     problem: Rc<RefCell<Option<String>>>,
 }
 
@@ -71,9 +74,11 @@ impl<'a> LogInput<'a> {
         }
         let problem = Rc::default();
         let kind = magic::kind(&head);
+        let start = head.clone();
         let whole = Cursor::new(head).chain(input);
         let Kind::Packed(packing) = kind else {
-            return Ok(Self { form: kind.form(), input: text_of(kind, whole)?, problem });
+            let input = text_of(kind, whole)?;
+            return Ok(Self { form: kind.form(), is_recorded: false, input, head: start, problem });
         };
         let mut unpacked = Unpacked::new(packing, whole, Rc::clone(&problem));
         let head = head_of(&mut unpacked)?;
@@ -82,10 +87,22 @@ impl<'a> LogInput<'a> {
             return Err(not_a_log(format!("{} data without content: {why}", packing.name()), "record the log again"));
         }
         let kind = magic::kind(&head);
-        if !matches!(kind, Kind::Text | Kind::Utf16(_)) {
-            return Err(not_a_log(format!("{} data, and in it {}", packing.name(), kind.name()), packing.advice()));
-        }
-        Ok(Self { form: Some(packing.name()), input: text_of(kind, Cursor::new(head).chain(unpacked))?, problem })
+        let (start, whole) = (head.clone(), Cursor::new(head).chain(unpacked));
+        let is_recorded = matches!(kind, Kind::Recorded(_));
+        let input: Box<dyn Read + 'a> = match kind {
+            Kind::Text | Kind::Utf16(_) => text_of(kind, whole)?,
+            Kind::Recorded(_) => Box::new(whole),
+            Kind::Packed(_) | Kind::Other(..) | Kind::Binary { .. } => {
+                return Err(not_a_log(format!("{} data, and in it {}", packing.name(), kind.name()), packing.advice()));
+            }
+        };
+        Ok(Self { form: Some(packing.name()), is_recorded, input, head: start, problem })
+    }
+
+    /// The first bytes, unpacked: at most 64 KiB.
+    #[must_use]
+    pub fn head(&self) -> &[u8] {
+        &self.head
     }
 
     /// Why the log ended before its input did, once it has been read to the end.
@@ -119,7 +136,9 @@ fn text_of<'a>(kind: Kind, input: impl Read + 'a) -> Result<Box<dyn Read + 'a>, 
             let decoder = DecodeReaderBytesBuilder::new().encoding(Some(encoding)).strip_bom(true).build(input);
             Ok(Box::new(decoder))
         }
-        Kind::Packed(_) | Kind::Other(..) | Kind::Binary { .. } => Err(not_a_log(kind.name(), kind.advice())),
+        Kind::Packed(_) | Kind::Recorded(_) | Kind::Other(..) | Kind::Binary { .. } => {
+            Err(not_a_log(kind.name(), kind.advice()))
+        }
     }
 }
 

@@ -31,6 +31,7 @@ pub mod events;
 pub mod input;
 pub mod item;
 pub mod lines;
+pub mod made;
 pub mod mend;
 pub mod pending;
 pub mod printed;

@@ -483,7 +483,7 @@ fn wrong_type(bytes: &[u8]) -> Result<(), OpenError> {
         Kind::Packed(packing) => {
             return Err(OpenError::Foreign { what: format!("{} data", packing.name()), advice: packing.for_dumps() });
         }
-        kind @ (Kind::Utf16(_) | Kind::Other(..)) => {
+        kind @ (Kind::Utf16(_) | Kind::Recorded(_) | Kind::Other(..)) => {
             return Err(OpenError::Foreign { what: kind.name(), advice: kind.advice() });
         }
         Kind::Binary { .. } => {}

@@ -19,6 +19,7 @@ mod pointer;
 mod program;
 mod stack;
 mod tasks;
+mod triple;
 
 use kwab_format::SectionKind;
 
@@ -184,6 +185,14 @@ pub const RULES: &[Rule] = &[
         &[CAUSE, TASKS, LOCKS, REGS, STACKS],
         &["kwab inspect FILE --section tasks,bt,syscalls"],
         hang::hang,
+    ),
+    rule(
+        "TRIPLE",
+        "triple fault",
+        "the chain of exceptions before a triple fault",
+        &[CAUSE, REGS],
+        &["kwab inspect FILE --section regs,trace"],
+        triple::fault,
     ),
     rule(
         "STACK",

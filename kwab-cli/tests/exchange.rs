@@ -1,0 +1,97 @@
+//! Files of other tools where a log or a dump is expected: `kwab FILE`, `kwab triage`, `kwab import`.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{folder, kwab, run, text};
+use serde_json::Value;
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/exchange").join(name)
+}
+
+/// Copies a sample into `folder`.
+fn put(folder: &Path, name: &str) {
+    fs::copy(sample(name), folder.join(name)).expect("the sample is there");
+}
+
+#[test]
+fn a_packed_core_of_a_process_is_judged_by_its_name_and_through_a_pipe() {
+    let folder = folder();
+    put(folder.path(), "process.core.gz");
+    let by_name = run(folder.path(), &["process.core.gz"]);
+    assert_eq!(by_name.status.code(), Some(1), "{}", text(&by_name.stderr));
+    let page = text(&by_name.stdout);
+    assert!(page.contains("died of SIGSEGV at ip=0x") && page.contains("[NULL]"), "{page}");
+    assert!(!page.contains("[AUDIT]"), "{page}");
+    let bytes = fs::read(sample("process.core.gz")).expect("there");
+    let piped = kwab(folder.path()).args(["triage", "-"]).write_stdin(bytes).output().expect("runs");
+    assert_eq!(piped.status.code(), Some(1), "{}", text(&piped.stderr));
+    let told = |page: &str| page.lines().next().map(str::to_owned);
+    assert_eq!(told(&text(&piped.stdout)), told(&page));
+}
+
+#[test]
+fn the_dump_of_a_core_has_names_from_the_program_and_both_threads() {
+    let folder = folder();
+    let at = folder.path();
+    put(at, "process.core.gz");
+    put(at, "process");
+    let made = run(at, &["import", "process.core.gz", "-o", "core.kwab", "--json"]);
+    assert_eq!(made.status.code(), Some(0), "{}", text(&made.stderr));
+    let report: Value = serde_json::from_slice(&made.stdout).expect("JSON");
+    assert_eq!((&report["dumps"][0]["kind"], &report["cut"]), (&"process".into(), &Value::Null));
+    let page = text(&run(at, &["inspect", "core.kwab", "--symbols", "process", "--section", "bt,tasks"]).stdout);
+    for telling in ["sum+0x", "process.c:", "total+0x", "start+0x", "start_thread"] {
+        assert!(page.contains(telling), "{telling}: {page}");
+    }
+    let again = run(at, &["import", "process.core.gz", "-o", "core.kwab"]);
+    assert_eq!(again.status.code(), Some(2), "the file is there");
+}
+
+#[test]
+fn a_cut_core_is_imported_and_the_status_says_that_it_is_partial() {
+    let folder = folder();
+    put(folder.path(), "process.core.gz");
+    let mut bytes = Vec::new();
+    let packed = fs::File::open(sample("process.core.gz")).expect("there");
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut bytes).expect("packed by us");
+    fs::write(folder.path().join("core"), &bytes[..bytes.len() - 0x8000]).expect("written");
+    let output = run(folder.path(), &["import", "core", "-o", "core.kwab"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("32 KiB of memory: the core is cut"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn a_triple_fault_is_explained_by_what_could_not_be_delivered() {
+    let folder = folder();
+    put(folder.path(), "triple.log");
+    let output = run(folder.path(), &["triage", "triple.log"]);
+    let page = text(&output.stdout).replace("\n          ", " ");
+    assert_eq!(output.status.code(), Some(1), "{page}{}", text(&output.stderr));
+    assert!(page.contains("[TRIPLE]") && page.contains("the interrupt table is not mapped"), "{page}");
+    assert!(page.contains("gate 14 of the IDT at 0xffff800000001000"), "{page}");
+}
+
+#[test]
+fn the_core_of_a_machine_is_imported_as_capture_does() {
+    let folder = folder();
+    let at = folder.path();
+    // One page of memory at a physical address, and no notes.
+    let mut core = vec![0; 64 + 56 + 4096];
+    core[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
+    core[16..20].copy_from_slice(&[4, 0, 62, 0]);
+    (core[32], core[54], core[56]) = (64, 56, 1);
+    for (field, word) in [(0, 1), (8, 120), (24, 0x10_0000), (32, 4096), (40, 4096_u64)] {
+        core[64 + field..64 + field + 8].copy_from_slice(&word.to_le_bytes());
+    }
+    core[120] = 7;
+    fs::write(at.join("vmcore"), core).expect("written");
+    let made = run(at, &["import", "vmcore", "-o", "imported.kwab"]);
+    assert_eq!(made.status.code(), Some(3), "it has no registers: {}", text(&made.stderr));
+    run(at, &["capture", "--mem", "vmcore", "-o", "captured.kwab"]);
+    let held = |name: &str| text(&run(at, &["search", name, "07000000"]).stdout);
+    assert_eq!(held("imported.kwab"), held("captured.kwab"));
+}

@@ -1,0 +1,354 @@
+//! Reads the ELF core of a process: what Linux writes when a signal ends one (`fs/binfmt_elf.c`), or gdb's `gcore`.
+//!
+//! The notes of a thread follow its `NT_PRSTATUS`; the first thread is the one that died. Mappings are the segments,
+//! with the files that `NT_FILE` names. A file whose ELF header was captured tells its build-id and load bias.
+
+use std::fs::File;
+use std::io;
+use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
+
+use kwab_format::record::{ImageKind, RegId};
+use object::elf::{FileHeader64, NT_GNU_BUILD_ID};
+use object::read::elf::{FileHeader as _, ProgramHeader as _};
+use object::{Endianness, elf};
+
+use super::process::{CapturedMemory, DeadProcess, ProcessImage, ProcessMapping, ProcessThread, is_deadly};
+use crate::capture::CaptureError;
+use crate::capture::core_file::{
+    NT_PRSTATUS, Note, PRSTATUS_REGISTERS, PT_LOAD, Segment, half, is_of_program, long, note, note_segments, segments,
+    word,
+};
+use crate::decode::USER_REGS;
+use crate::model::Death;
+use crate::units;
+
+const NT_PRPSINFO: u32 = 3;
+const NT_AUXV: u32 = 6;
+const NT_FILE: u32 = 0x4649_4c45;
+const NT_SIGINFO: u32 = 0x5349_4749;
+const NT_X86_XSTATE: u32 = 0x202;
+/// The auxiliary vector (Linux, `include/uapi/linux/auxvec.h`).
+const AT_BASE: u64 = 7;
+const AT_ENTRY: u64 = 9;
+const AT_SYSINFO_EHDR: u64 = 33;
+/// `si_code` of a signal that the kernel sends without an address.
+const SI_KERNEL: i32 = 0x80;
+/// The page of calls of an old ABI (Linux, `Documentation/arch/x86/x86_64/mm.rst`).
+const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
+/// Bytes of an image in which its headers and notes are looked for.
+const HEAD: usize = 16 << 10;
+/// Images of a process that are looked at.
+const MOST_IMAGES: usize = 4096;
+/// Bytes of the state of vector registers: AMX has 11 KiB.
+const MOST_EXTENDED: usize = 64 << 10;
+
+/// Memory in the file.
+#[derive(Debug, Clone, Copy)]
+struct LoadedRange {
+    start: u64,
+    end: u64,
+    offset: u64,
+}
+
+/// The memory of the core.
+#[derive(Debug)]
+pub(super) struct CoreMemory<'f> {
+    file: &'f File,
+    ranges: Vec<LoadedRange>,
+}
+
+impl CapturedMemory for CoreMemory<'_> {
+    fn ranges(&self) -> Vec<Range<u64>> {
+        self.ranges.iter().map(|range| range.start..range.end).collect()
+    }
+
+    fn read(&self, addr: u64, out: &mut [u8]) -> io::Result<usize> {
+        let mut done = 0;
+        while done < out.len() {
+            let Some(at) = addr.checked_add(done as u64) else { break };
+            let behind = self.ranges.partition_point(|range| range.start <= at);
+            let range = behind.checked_sub(1).and_then(|number| self.ranges.get(number));
+            let Some(range) = range.filter(|range| at < range.end) else { break };
+            let count = (out.len() - done).min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
+            self.file.read_exact_at(&mut out[done..done + count], range.offset + (at - range.start))?;
+            done += count;
+        }
+        Ok(done)
+    }
+}
+
+/// Whether the core is that of a process: without physical addresses.
+///
+/// # Errors
+/// [`CaptureError`] when it is no core of x86-64.
+pub(super) fn is_process(file: &File) -> Result<bool, CaptureError> {
+    Ok(is_of_program(&segments(file, file.metadata()?.len())?))
+}
+
+/// Reads headers and notes; the memory stays in the file.
+///
+/// # Errors
+/// [`CaptureError`] when it is no core of x86-64, or cannot be read.
+pub(super) fn read(file: &File) -> Result<(DeadProcess, CoreMemory<'_>), CaptureError> {
+    let length = file.metadata()?.len();
+    let segments = segments(file, length)?;
+    let mut process = DeadProcess { dialect: "elf-core", ..DeadProcess::default() };
+    let ranges = ranges(&segments, length, &mut process.missing);
+    let memory = CoreMemory { file, ranges };
+    let mut notes = CoreNotes::default();
+    for bytes in note_segments(file, length, &segments)? {
+        notes.take(&bytes);
+    }
+    process.mappings = mappings(&segments, &notes);
+    process.images = images(&notes, &process.mappings, &memory)?;
+    if notes.threads.is_empty() {
+        process.missing.push("registers: the file has no notes with them".to_owned());
+    }
+    let dead = notes.threads.first();
+    process.death = notes.death(dead);
+    process.parent = notes.parent;
+    process.threads = notes.threads;
+    Ok((process, memory))
+}
+
+/// The memory of the segments, in order and without overlap, as far as the file has it; no byte of the file is taken
+/// twice by segments that claim it.
+fn ranges(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Vec<LoadedRange> {
+    let mut loads: Vec<&Segment> = segments.iter().filter(|one| one.kind == PT_LOAD && one.length > 0).collect();
+    loads.sort_by_key(|segment| segment.vaddr);
+    let (mut ranges, mut covered, mut left, mut lost) = (Vec::new(), 0_u64, length, 0_u64);
+    for segment in loads {
+        let there = segment.length.min(length.saturating_sub(segment.offset)).min(u64::MAX - segment.vaddr);
+        let skip = covered.saturating_sub(segment.vaddr).min(there);
+        let taken = (there - skip).min(left);
+        lost = lost.saturating_add(segment.length - there).saturating_add(there - skip - taken);
+        if taken > 0 {
+            let start = segment.vaddr + skip;
+            ranges.push(LoadedRange { start, end: start + taken, offset: segment.offset + skip });
+            (covered, left) = (start + taken, left - taken);
+        }
+    }
+    if lost > 0 {
+        missing.push(format!("{} of memory: the core is cut", units::memory(lost)));
+    }
+    ranges
+}
+
+/// What the notes of a core say.
+#[derive(Debug, Default)]
+struct CoreNotes {
+    threads: Vec<ProcessThread>,
+    /// Signal that the first thread's status names.
+    current: u32,
+    signal: Option<SignalInfo>,
+    pid: Option<u32>,
+    parent: Option<u32>,
+    comm: Vec<u8>,
+    cmdline: Vec<u8>,
+    auxv: Vec<(u64, u64)>,
+    /// Mapped files: first address, the one behind the last, offset in the file, path.
+    files: Vec<(u64, u64, u64, Vec<u8>)>,
+}
+
+/// The signal with what the kernel tells of it.
+#[derive(Debug, Clone, Copy)]
+struct SignalInfo {
+    number: u32,
+    code: i32,
+    addr: u64,
+}
+
+impl CoreNotes {
+    fn take(&mut self, mut bytes: &[u8]) {
+        while let Some((Note { name, kind, body }, rest)) = note(bytes) {
+            bytes = rest;
+            match (name, kind) {
+                (b"CORE", NT_PRSTATUS) => self.status(body),
+                (b"CORE", NT_PRPSINFO) => self.names(body),
+                // The first is that of the thread that died.
+                (b"CORE", NT_SIGINFO) if self.signal.is_none() && body.len() >= 12 => {
+                    let (number, code) = (word(body, 0), word(body, 8).cast_signed());
+                    self.signal = Some(SignalInfo { number, code, addr: long(body, 16) });
+                }
+                (b"CORE", NT_AUXV) => {
+                    let pairs = body.chunks_exact(16).map(|pair| (long(pair, 0), long(pair, 8)));
+                    self.auxv = pairs.take_while(|(kind, _)| *kind != 0).collect();
+                }
+                (b"CORE", NT_FILE) => self.files = files(body),
+                (b"LINUX", NT_X86_XSTATE) if body.len() <= MOST_EXTENDED => {
+                    if let Some(thread) = self.threads.last_mut() {
+                        thread.extended = body.to_vec();
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn status(&mut self, body: &[u8]) {
+        let Some(values) = body.get(PRSTATUS_REGISTERS..PRSTATUS_REGISTERS + 8 * USER_REGS.len()) else { return };
+        let values = values.chunks_exact(8).map(|value| long(value, 0));
+        if self.threads.is_empty() {
+            self.current = u32::from(half(body, 12));
+        }
+        let registers = USER_REGS.into_iter().zip(values).collect();
+        self.threads.push(ProcessThread { tid: word(body, 32), registers, ..ProcessThread::default() });
+    }
+
+    fn names(&mut self, body: &[u8]) {
+        let until = |from: usize, length: usize| {
+            let field = body.get(from..from + length).unwrap_or_default();
+            let end = field.iter().position(|byte| *byte == 0).unwrap_or(field.len());
+            field[..end].trim_ascii_end().to_vec()
+        };
+        if body.len() >= 136 {
+            (self.pid, self.parent) = (Some(word(body, 24)), Some(word(body, 28)));
+            (self.comm, self.cmdline) = (until(40, 16), until(56, 80));
+        }
+    }
+
+    fn auxv(&self, wanted: u64) -> Option<u64> {
+        self.auxv.iter().find(|(kind, _)| *kind == wanted).map(|(_, value)| *value)
+    }
+
+    fn death(&self, dead: Option<&ProcessThread>) -> Death {
+        let told = self.signal.filter(|signal| signal.number != 0);
+        let number = told.map_or(self.current, |signal| signal.number);
+        let signal = Some(number).filter(|number| is_deadly(*number));
+        // sigaction(2): the kernel's own reports of a fault carry an address.
+        let with_address = [4, 5, 7, 8, 11].contains(&number);
+        let fault = told.filter(|it| with_address && it.code > 0 && it.code != SI_KERNEL && signal.is_some());
+        let of = |id: RegId| dead.and_then(|thread| thread.register(id));
+        Death {
+            pid: self.pid.or_else(|| dead.map(|thread| thread.tid)),
+            tid: dead.map(|thread| thread.tid),
+            comm: Some(self.comm.clone()).filter(|name| !name.is_empty()),
+            cmdline: Some(self.cmdline.clone()).filter(|name| !name.is_empty()),
+            signal,
+            signal_name: signal.and_then(|it| linux_abi::Signal::new(it.into())).map(|it| it.to_string().into_bytes()),
+            signal_code: told.filter(|_| signal.is_some()).map(|signal| signal.code.into()),
+            fault_addr: fault.map(|signal| signal.addr),
+            ip: of(RegId::RIP),
+            sp: of(RegId::RSP),
+            ..Death::default()
+        }
+    }
+}
+
+/// `NT_FILE`: a count, the bytes of a page, three words for each mapping, then the paths, each with a NUL.
+fn files(body: &[u8]) -> Vec<(u64, u64, u64, Vec<u8>)> {
+    let (count, page) = (long(body, 0), long(body, 8));
+    let rows = body.get(16..).unwrap_or_default();
+    let count = usize::try_from(count).unwrap_or(usize::MAX).min(rows.len() / 24);
+    let (rows, paths) = rows.split_at(count * 24);
+    let rows = rows.chunks_exact(24).map(|row| (long(row, 0), long(row, 8), long(row, 16)));
+    rows.zip(paths.split(|byte| *byte == 0))
+        .map(|((start, end, offset), path)| (start, end, offset.saturating_mul(page), path.to_vec()))
+        .collect()
+}
+
+fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
+    let mut files: Vec<_> = notes.files.iter().collect();
+    files.sort_by_key(|file| file.0);
+    let sp = notes.threads.iter().find(|thread| Some(thread.tid) == notes.pid).and_then(|it| it.register(RegId::RSP));
+    let vdso = notes.auxv(AT_SYSINFO_EHDR);
+    let loads = segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.memory > 0);
+    // Every process of Linux on x86-64 has it, in the kernel's half: it is no mapping of the process.
+    let loads = loads.filter(|segment| segment.vaddr != VSYSCALL);
+    let mut mappings: Vec<ProcessMapping> = loads
+        .map(|segment| {
+            let (start, end) = (segment.vaddr, segment.vaddr.saturating_add(segment.memory));
+            let behind = files.partition_point(|file| file.0 <= start);
+            let file = behind.checked_sub(1).and_then(|number| files.get(number)).filter(|file| start < file.1);
+            let holds = |addr: Option<u64>| addr.is_some_and(|addr| (start..end).contains(&addr));
+            let name = match file {
+                None if vdso == Some(start) => Some("[vdso]"),
+                None if holds(sp) => Some("[stack]"),
+                _ => None,
+            };
+            let flags = segment.flags;
+            ProcessMapping {
+                start,
+                end,
+                prot: Some((flags >> 2 & 1) | (flags & 2) | (flags & 1) << 2),
+                file: file.map(|file| (file.3.clone(), file.2.saturating_add(start - file.0))),
+                name,
+            }
+        })
+        .collect();
+    mappings.sort_by_key(|mapping| mapping.start);
+    mappings
+}
+
+/// The files that begin with an ELF header, the vDSO among them.
+fn images(
+    notes: &CoreNotes,
+    mappings: &[ProcessMapping],
+    memory: &CoreMemory<'_>,
+) -> Result<Vec<ProcessImage>, CaptureError> {
+    let mut images: Vec<ProcessImage> = Vec::new();
+    for (start, end, offset, path) in &notes.files {
+        if *offset == 0 && images.len() < MOST_IMAGES {
+            images.push(ProcessImage { path: path.clone(), range: (*start, *end), ..ProcessImage::default() });
+        } else if let Some(image) =
+            images.iter_mut().rev().take(4).find(|image| image.path == *path && *start >= image.range.1)
+        {
+            image.range.1 = *end;
+        }
+    }
+    if let Some(start) = notes.auxv(AT_SYSINFO_EHDR) {
+        let end = mappings.iter().find(|mapping| mapping.start == start).map(|mapping| mapping.end);
+        let (path, kind) = (b"[vdso]".to_vec(), ImageKind::VDSO);
+        images.extend(end.map(|end| ProcessImage { path, range: (start, end), kind, ..ProcessImage::default() }));
+    }
+    let mut head = vec![0; HEAD];
+    let mut known = Vec::new();
+    for mut image in images {
+        let (start, end) = image.range;
+        let wanted = HEAD.min(usize::try_from(end.saturating_sub(start)).unwrap_or(HEAD));
+        let found = memory.read(start, &mut head[..wanted])?;
+        let is_elf = found >= 4 && head.starts_with(b"\x7fELF");
+        let executable = notes.auxv(AT_ENTRY).is_some_and(|entry| (start..end).contains(&entry));
+        // Data files are mapped too; one whose beginning is not in the core may be anything.
+        let code =
+            mappings.iter().any(|it| it.prot.is_some_and(|prot| prot & 4 != 0) && (start..end).contains(&it.start));
+        if !is_elf && !(found < 4 && code) {
+            continue;
+        }
+        if image.kind != ImageKind::VDSO {
+            image.kind = match (executable, notes.auxv(AT_BASE) == Some(start)) {
+                (true, _) => ImageKind::EXECUTABLE,
+                (_, true) => ImageKind::INTERPRETER,
+                _ => ImageKind::LIBRARY,
+            };
+        }
+        if is_elf {
+            headers(&mut image, &head[..found]);
+        }
+        known.push(image);
+    }
+    Ok(known)
+}
+
+/// Fills in what the ELF header at the beginning of an image says.
+pub(super) fn headers(image: &mut ProcessImage, head: &[u8]) {
+    let Ok(header) = FileHeader64::<Endianness>::parse(head) else { return };
+    let Ok(endian) = header.endian() else { return };
+    let Ok(segments) = header.program_headers(endian, head) else { return };
+    let first = segments.iter().find(|segment| segment.p_type(endian) == elf::PT_LOAD);
+    let bias =
+        first.map(|first| image.range.0.wrapping_sub(first.p_vaddr(endian).wrapping_sub(first.p_offset(endian))));
+    image.bias = bias;
+    let entry = header.e_entry(endian);
+    image.entry = bias.filter(|_| entry != 0).map(|bias| bias.wrapping_add(entry));
+    for segment in segments {
+        let Ok(Some(mut notes)) = segment.notes(endian, head) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            if note.name() == b"GNU" && note.n_type(endian) == NT_GNU_BUILD_ID {
+                image.build_id = Some(note.desc().to_vec()).filter(|id| (4..=64).contains(&id.len()));
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! Makes dumps of what other tools have recorded.
+//!
+//! | format | reader | becomes |
+//! |---|---|---|
+//! | ELF core of a process | [`elf_core`] | its death ([`process`]) |
+//! | ELF core of a machine | [`crate::capture`] | all its memory |
+//! | `qemu -d int,cpu_reset` | [`qemu`] | each triple fault |
+//!
+//! [`Format::of_head`] knows them by their first bytes. Each reader believes nothing beyond the bytes that the file
+//! has; what it makes grows with the file and not with what the file claims.
+
+mod elf_core;
+mod process;
+mod qemu;
+
+#[cfg(test)]
+mod tests;
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt as _;
+
+use crate::capture::{self, CaptureError};
+use crate::import::made::{Maker, Told};
+use crate::import::{ImportError, ImportReport, Options, PendingDump};
+
+/// What a file is that becomes dumps and is not a log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Format {
+    /// An ELF core, of a process or of a machine.
+    ElfCore,
+}
+
+/// Bytes that decide which format a file has.
+pub const HEAD: usize = 64;
+
+impl Format {
+    /// The format of a file that begins like this.
+    #[must_use]
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        let core = head.starts_with(b"\x7fELF") && head.get(5) == Some(&1) && head.get(16..18) == Some(&[4, 0]);
+        core.then_some(Self::ElfCore)
+    }
+}
+
+/// What a text is that another tool has printed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextFormat {
+    /// QEMU's log of exceptions and resets.
+    QemuTrace,
+}
+
+impl TextFormat {
+    /// The format of a text that begins like this; `None` for what is read as a log.
+    #[must_use]
+    pub fn of_head(head: &[u8]) -> Option<Self> {
+        qemu::is_trace(head).then_some(Self::QemuTrace)
+    }
+}
+
+/// Makes dumps of a text of this format, which begins with `head`. `progress` hears the offset now and then.
+///
+/// # Errors
+/// [`ImportError`]; nothing is left behind then.
+pub fn import_text(
+    input: impl io::Read,
+    head: &[u8],
+    format: TextFormat,
+    options: &Options,
+    progress: &mut dyn FnMut(u64),
+) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
+    match format {
+        TextFormat::QemuTrace => qemu::import(input, head, options, progress),
+    }
+}
+
+/// Why a file cannot be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum ExchangeError {
+    /// It cannot be read.
+    #[error("{0}")]
+    Io(#[from] io::Error),
+    /// It is of another kind or machine, or damaged where nothing can be read without it.
+    #[error("{0}")]
+    Refused(String),
+    /// The dump cannot be written.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+}
+
+impl From<CaptureError> for ExchangeError {
+    fn from(error: CaptureError) -> Self {
+        match error {
+            CaptureError::Io(error) => Self::Io(error),
+            // The words of `kwab capture` name a machine, which need not be what this is.
+            CaptureError::Core(why) => Self::Refused(format!("is not an ELF core of x86-64: {why}")),
+            other => Self::Refused(other.to_string()),
+        }
+    }
+}
+
+/// Makes dumps of a file of this format.
+///
+/// # Errors
+/// [`ExchangeError`]; nothing is left behind then.
+pub fn import_file(
+    file: File,
+    format: Format,
+    options: &Options,
+) -> Result<(ImportReport, Vec<PendingDump>), ExchangeError> {
+    let length = file.metadata()?.len();
+    let mut head = [0; HEAD];
+    let found = file.read_at(&mut head, 0)?;
+    let mut maker = Maker::new(options, &head[..found], length);
+    let missing = match format {
+        Format::ElfCore if elf_core::is_process(&file)? => {
+            let (process, memory) = elf_core::read(&file)?;
+            maker.add(|out| process::write(&process, &memory, &options.source, out))?;
+            process.missing
+        }
+        Format::ElfCore => {
+            let snapshot = capture::of_core(file)?;
+            maker.add(|out| {
+                snapshot.put(None, out)?;
+                Ok(Told { missing: snapshot.missing.clone(), ..Told::default() })
+            })?;
+            snapshot.missing
+        }
+    };
+    let cut = (!missing.is_empty()).then(|| format!("the file does not have {}", missing.join("; ")));
+    Ok(maker.finish(0, cut))
+}

@@ -1,0 +1,211 @@
+//! Real samples (`testing/data/exchange`) and mutations of them: what a dump says of each, and that none asks for more
+//! than its bytes.
+
+use std::fs::File;
+use std::io::{Read as _, Write as _};
+
+use kwab_format::record::{CauseKind, ImageKind, Memory, RegId, RegisterRole, Task};
+
+use super::{Format, TextFormat, import_file, import_text};
+use crate::import::{ImportReport, Options, PendingDump};
+use crate::memory::{Ram, Reader, Space};
+use crate::model::{Death, Dump};
+
+const CORE: &[u8] = include_bytes!("../../../testing/data/exchange/process.core.gz");
+const TRIPLE: &str = include_str!("../../../testing/data/exchange/triple.log");
+
+fn core() -> Vec<u8> {
+    let mut bytes = Vec::new();
+    flate2::read::GzDecoder::new(CORE).read_to_end(&mut bytes).expect("packed by us");
+    bytes
+}
+
+fn options() -> Options {
+    Options { source: "sample".to_owned(), folder: Some(std::env::temp_dir()) }
+}
+
+fn file(bytes: &[u8]) -> File {
+    let mut file = tempfile::tempfile().expect("a file");
+    file.write_all(bytes).expect("written");
+    file
+}
+
+fn dump_of(dump: PendingDump) -> Dump {
+    let mut bytes = Vec::new();
+    dump.file.expect("a folder was given").copy_to(&mut bytes).expect("memory");
+    Dump::from_bytes(bytes).expect("a dump")
+}
+
+fn only((report, dumps): (ImportReport, Vec<PendingDump>)) -> (ImportReport, Dump) {
+    assert_eq!(dumps.len(), 1);
+    (report, dump_of(dumps.into_iter().next().expect("one")))
+}
+
+fn text(bytes: &str) -> (ImportReport, Vec<PendingDump>) {
+    let format = TextFormat::of_head(bytes.as_bytes()).expect("it is recognised");
+    import_text(bytes.as_bytes(), bytes.as_bytes(), format, &options(), &mut |_| ()).expect("memory")
+}
+
+/// Calls `check` with mutations of `whole`: bytes and extreme words among the first `room` bytes or anywhere, and cuts.
+fn mutated(whole: &[u8], room: usize, mut check: impl FnMut(&[u8])) {
+    const EXTREMES: [u64; 6] = [0, 1, 0x7fff_ffff, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
+    let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut random = move |below: usize| {
+        seed ^= seed << 13;
+        seed ^= seed >> 7;
+        seed ^= seed << 17;
+        (seed % below.max(1) as u64) as usize
+    };
+    for _ in 0..300 {
+        let mut bytes = whole.to_vec();
+        for _ in 0..=random(4) {
+            let near = if random(4) == 0 { bytes.len() } else { room.min(bytes.len()) };
+            let at = random(near);
+            let word = EXTREMES[random(EXTREMES.len())].to_le_bytes();
+            match random(3) {
+                0 => bytes[at] = random(256) as u8,
+                1 => bytes[at] ^= 1 << random(8),
+                _ => bytes.iter_mut().skip(at / 4 * 4).zip(word).for_each(|(byte, new)| *byte = new),
+            }
+        }
+        if random(8) == 0 {
+            bytes.truncate(random(whole.len()));
+        }
+        check(&bytes);
+    }
+}
+
+#[test]
+fn the_core_of_a_process_says_who_died_where_with_all_threads_mappings_and_memory() {
+    let bytes = core();
+    assert_eq!(Format::of_head(&bytes), Some(Format::ElfCore));
+    let (report, dump) = only(import_file(file(&bytes), Format::ElfCore, &options()).expect("a core"));
+    assert_eq!((report.cut.as_deref(), report.dumps[0].subject.starts_with("./process[")), (None, true));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.kind, death.signal, death.signal_code), (Some(CauseKind::FATAL_SIGNAL), Some(11), Some(1)));
+    assert_eq!((death.comm.as_deref(), death.fault_addr), (Some(&b"process"[..]), Some(0x18)));
+    let case = dump.case();
+    let roles: Vec<_> = case.registers.iter().filter_map(|set| Some((set.role?, set.tid? == set.pid?))).collect();
+    assert_eq!(roles, [(RegisterRole::FAULT, true), (RegisterRole::SWITCHED_OUT, false)]);
+    let waiting = dump.records::<Task<'_>>().find(|task| task.tid != task.pid).expect("the second thread");
+    assert_eq!(waiting.syscall, Some(34), "it is in pause(2)");
+    let image = &case.images[0];
+    assert_eq!((image.kind, image.load_bias), (Some(ImageKind::EXECUTABLE), Some(0)));
+    assert_eq!((image.path, image.build_id.map(<[u8]>::len)), (Some(&b"/srv/demo/process"[..]), Some(20)));
+    let code = case.vmas.iter().find(|vma| vma.start == Some(0x40_0000)).expect("the code");
+    assert_eq!((code.prot, code.path), (Some(5), image.path));
+    assert!(case.vmas.iter().any(|vma| vma.name == Some(b"[stack]") && vma.start < death.sp));
+    assert!(case.vmas.iter().all(|vma| vma.end < Some(1 << 47)), "the vsyscall page is of no process");
+    let (ram, space) = (Ram::of(&dump), Space { pid: death.pid, tables: None, name: String::new() });
+    let reader = Reader::new(&case, &ram);
+    let mut head = [0; 4];
+    assert_eq!((reader.read(&space, 0x40_0000, &mut head), &head), (4, b"\x7fELF"));
+    let rdi = case.registers[0].regs.iter().flat_map(kwab_format::List::iter).find(|reg| reg.id == Some(RegId::RDI));
+    assert_eq!(rdi.and_then(|reg| reg.value), Some(0x10), "the list's end that is none");
+    let stored: u64 = dump.records::<Memory<'_>>().map(|memory| memory.bytes.map_or(0, |b| b.len() as u64)).sum();
+    assert!(stored < 64 << 10, "{stored} bytes of a core that is nearly all zeros");
+}
+
+#[test]
+fn a_core_that_is_cut_says_how_much_is_missing_and_names_its_death_still() {
+    let mut bytes = core();
+    bytes.truncate(bytes.len() - 0x20_000);
+    let (report, dump) = only(import_file(file(&bytes), Format::ElfCore, &options()).expect("a core"));
+    assert_eq!(report.cut.as_deref(), Some("the file does not have 128 KiB of memory: the core is cut"));
+    assert_eq!(Death::of(&dump).and_then(|death| death.signal), Some(11));
+}
+
+#[test]
+fn mutated_cores_end_without_a_panic_and_within_their_bytes() {
+    let whole = core();
+    mutated(&whole, 0x2000, |bytes| {
+        if let Ok((_, dumps)) = import_file(file(bytes), Format::ElfCore, &options()) {
+            let written: u64 = dumps.iter().map(|dump| dump.summary.bytes).sum();
+            assert!(written < 2 * whole.len() as u64 + (64 << 10), "{written} bytes of {}", bytes.len());
+        }
+    });
+}
+
+#[test]
+fn segments_that_claim_the_same_bytes_of_the_file_get_them_once() {
+    let mut core = core();
+    // Every segment with memory claims the whole file at an address of its own.
+    let count = usize::from(core[56]);
+    for number in 1..count {
+        let at = 64 + 56 * number;
+        let length = core.len() as u64;
+        let words = [(8, 0), (16, (number as u64) << 32), (32, length), (40, length)];
+        words.iter().for_each(|(field, word): &(usize, u64)| {
+            core[at + field..at + field + 8].copy_from_slice(&word.to_le_bytes());
+        });
+    }
+    let (report, dump) = only(import_file(file(&core), Format::ElfCore, &options()).expect("a core"));
+    let held: u64 = dump
+        .records::<Memory<'_>>()
+        .filter(|memory| memory.tid.is_none())
+        .map(|memory| memory.bytes.map_or(0, |bytes| bytes.len() as u64) + memory.zeros.unwrap_or(0))
+        .sum();
+    assert_eq!(held, core.len() as u64);
+    assert!(report.cut.expect("the rest is missing").contains("the core is cut"));
+}
+
+#[test]
+fn a_triple_fault_in_qemus_log_is_the_chain_of_exceptions_before_it() {
+    let (report, dumps) = text(TRIPLE);
+    assert_eq!((report.lines, report.events, report.dumps[0].line), (75, 2, Some(75)));
+    let (_, dump) = only((report, dumps));
+    let death = Death::of(&dump).expect("a death");
+    let message = String::from_utf8_lossy(death.message.as_deref().expect("a message")).into_owned();
+    assert_eq!(
+        message,
+        "triple fault: page fault at 0x123456789000, while delivering the page fault: page fault at \
+         0xffff8000000010e0, gate 14 of the IDT at 0xffff800000001000, while delivering the double fault: page fault"
+    );
+    assert_eq!((death.ip, death.fault_addr, death.vector), (Some(0x10_009c), Some(0x1234_5678_9000), Some(14)));
+    let case = dump.case();
+    let value = |id| {
+        let mut regs = case.registers[0].regs.iter().flat_map(kwab_format::List::iter);
+        regs.find(|reg| reg.id == Some(id)).and_then(|reg| reg.value)
+    };
+    assert_eq!((value(RegId::RBX), value(RegId::CR3)), (Some(0x1234_5678_9000), Some(0x10_1000)));
+    assert_eq!(case.flight.len(), 2);
+}
+
+#[test]
+fn a_reset_behind_a_triple_fault_names_the_processor_and_several_are_several_dumps() {
+    let twice = format!("{TRIPLE}CPU Reset (CPU 1)\nRAX=0000000000000001 RBX=0\n{TRIPLE}");
+    let (report, dumps) = text(&twice);
+    assert_eq!(report.dumps.iter().map(|dump| dump.same_as).collect::<Vec<_>>(), [None, Some(1)]);
+    let cpus: Vec<_> = dumps.into_iter().map(|dump| Death::of(&dump_of(dump)).and_then(|death| death.cpu)).collect();
+    assert_eq!(cpus, [Some(1), None]);
+}
+
+#[test]
+fn a_log_of_exceptions_that_all_arrived_is_a_recording() {
+    let healthy = TRIPLE.replace("Triple fault\n", "").replace("check_exception old: 0x8 new 0xe\n", "");
+    let (report, dump) = only(text(&healthy));
+    assert_eq!((report.dumps[0].kind.as_str(), report.events), ("recording", 2));
+    assert_eq!((Death::of(&dump), dump.case().flight.len()), (None, 2));
+}
+
+#[test]
+fn mutated_logs_of_qemu_end_without_a_panic_and_within_their_bytes() {
+    let long = TRIPLE.repeat(8);
+    mutated(long.as_bytes(), long.len(), |bytes| {
+        let made = import_text(bytes, bytes, TextFormat::QemuTrace, &options(), &mut |_| ()).expect("memory");
+        let written: u64 = made.1.iter().map(|dump| dump.summary.bytes).sum();
+        assert!(written < 4 * long.len() as u64, "{written}");
+    });
+}
+
+#[test]
+fn no_captured_log_is_taken_for_the_text_of_a_tool() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/logs");
+    let mut logs = 0;
+    for entry in std::fs::read_dir(folder).expect("there").flatten().filter(|entry| entry.path().is_file()) {
+        let bytes = std::fs::read(entry.path()).expect("readable");
+        assert_eq!(TextFormat::of_head(&bytes[..bytes.len().min(64 << 10)]), None, "{}", entry.path().display());
+        logs += 1;
+    }
+    assert!(logs >= 4, "{logs}");
+}
