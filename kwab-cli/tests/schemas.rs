@@ -84,7 +84,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
     let told = run(folder.path(), &["follow", "--exec", "cat a.log", "--json"]).stdout;
     let lines: Vec<_> = told.split(|byte| *byte == b'\n').filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 3, "begins, crash, ended");
-    lines.into_iter().for_each(|line| keeps("follow", 1, line));
+    lines.into_iter().for_each(|line| keeps("follow", 2, line));
     let bisect = ["bisect", "--param", "n=0..9", "--json", "--", "sh", "-c", "test $(echo {} | cut -c3-) -lt 4"];
     let printed = run(folder.path(), &bisect);
     keeps("bisect", 1, &printed.stdout);
