@@ -126,6 +126,8 @@ pub trait Above {
     type Terminal: Send + Sync + 'static;
     /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
     fn release_futexes(thread: &Thread, exec: bool);
+    /// The running thread, alone in its process, has the number `old` and will have the number `new`.
+    fn renumber(old: Tid, new: Tid);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
     /// Pages that `user` has sent through sockets and that were not received yet.
