@@ -16,7 +16,7 @@ use machine::sync::SpinLock;
 use machine::trap::TrapCode;
 
 use crate::fs::closing::Closing;
-use crate::fs::{Actor, FdTable, FsContext};
+use crate::fs::{Actor, FdTable, FsContext, TableSlot};
 use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, MemoryLimits, Owner};
 use crate::sched::{SchedState, Schedulable, Sleep};
@@ -77,7 +77,7 @@ pub struct Task {
     /// Its memory; `None` for kernel threads and after exit.
     pub mm: OptionSlot<AddressSpace>,
     /// Its open files; `None` for kernel threads and after exit.
-    pub files: OptionSlot<FdTable>,
+    pub files: TableSlot,
     /// Root, working directory, umask; `None` after exit.
     pub fs: OptionSlot<FsContext>,
     /// Its credentials; exchanged as a whole.
@@ -302,7 +302,7 @@ impl Task {
             sched: SchedState::new(idle),
             signals: ThreadSignals::new(SigSet::EMPTY),
             mm: OptionSlot::new(None),
-            files: OptionSlot::new(None),
+            files: TableSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
             counted: SpinLock::new(None),
