@@ -155,7 +155,7 @@ impl Schedulable for Task {
 
     #[inline]
     fn ticked(&self) {
-        if self.process.accounting.cpu_deadline() != u64::MAX {
+        if self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX {
             exceed::processor_time(self);
         }
     }
