@@ -149,6 +149,11 @@ impl Schedulable for Task {
     }
 
     #[inline]
+    fn number(&self) -> u32 {
+        self.tid()
+    }
+
+    #[inline]
     fn is_interrupted(&self, sleep: Sleep) -> bool {
         signal::is_pending(self, sleep)
     }

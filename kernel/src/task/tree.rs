@@ -73,6 +73,26 @@ pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn Fn
     Some(())
 }
 
+/// Every live thread, by its id.
+pub struct Threads<'t>(&'t BTreeMap<Tid, ThreadRef>);
+
+impl<'t> Threads<'t> {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'t ThreadRef> + use<'t> {
+        self.0.values()
+    }
+
+    /// The one with this id.
+    pub fn get(&self, tid: Tid) -> Option<&'t ThreadRef> {
+        self.0.get(&tid)
+    }
+}
+
+/// Looks at the live threads, for watchdogs and dumps: `None` if the tree is locked. `look` must not come back here.
+pub fn try_threads<T>(look: impl FnOnce(&Threads<'_>) -> T) -> Option<T> {
+    Some(look(&Threads(&TREE.try_lock()?.threads)))
+}
+
 /// The holder of the tree's lock, for dumps.
 pub fn holder() -> Option<Holder> {
     TREE.holder()
