@@ -1,6 +1,6 @@
 /*
- * timer_create(2): timers on the processor time of processes that sleep, due after hardly any of it, leave the processor
- * to others, however many an ordinary user makes.
+ * timer_create(2): timers on the processor time of processes that sleep, due after hardly any of it, leave the
+ * processor to others, however many an ordinary user makes.
  * contract: timeout=40
  */
 #include "../security/security.h"

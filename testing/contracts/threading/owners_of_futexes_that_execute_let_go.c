@@ -28,7 +28,8 @@ static int waiter(int *word, int private)
     say("the waiter gets %s%s", got == 0 ? "it" : errno_name(error),
         elapsed_ms() - began < LATER - 500 ? "" : ", but late");
     if (got == 0) {
-        say("its word names %s", (value & FUTEX_TID_MASK) == self() ? "it" : value & FUTEX_TID_MASK ? "another" : "none");
+        int owner = value & FUTEX_TID_MASK;
+        say("its word names %s", owner == self() ? "it" : owner ? "another" : "none");
         check(value & FUTEX_OWNER_DIED, "the word is marked: its owner died");
         RESULT(pi(word, FUTEX_UNLOCK_PI | private, 0));
         show("the word afterwards", *word);

@@ -99,7 +99,9 @@ static void show_timer(const char *when, timer_t timer)
 
 static pid_t fork_with(pid_t number)
 {
-    struct clone_args arguments = { .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1 };
+    struct clone_args arguments = {
+        .exit_signal = SIGCHLD, .set_tid = (uint64_t)(uintptr_t)&number, .set_tid_size = 1,
+    };
     return syscall(SYS_clone3, &arguments, sizeof arguments);
 }
 

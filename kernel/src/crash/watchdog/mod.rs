@@ -6,7 +6,8 @@
 //! ([`crate::sched::breathe`]): a call of any length that comes to those makes progress. A mark that stays for too long
 //! is a *soft lockup*. A processor that does not even take its interrupt, a *hard lockup*, is noticed by its neighbour
 //! or, where there is none that runs, by a timer of the machine ([`hardware`]). A thread that sleeps where no signal
-//! can wake it for too long is *hung* ([`blocked`]). All end in a dump; [`patience`] has the limits. A program that loops in user mode is not a hang: a dump that is asked for
+//! can wake it for too long is *hung* ([`blocked`]). All end in a dump; [`patience`] has the limits. A program that
+//! loops in user mode is not a hang: a dump that is asked for
 //! shows where it is.
 
 use core::sync::atomic::{AtomicU64, Ordering};
