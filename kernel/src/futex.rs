@@ -16,7 +16,7 @@ use machine::time::{Nanos, now};
 use crate::sched::{self, Sleep, breathe_or_stop};
 use crate::sync::WaitReason;
 use crate::task::signal;
-use crate::task::{Thread, ThreadRef, current};
+use crate::task::{Thread, ThreadRef, Tid, current};
 use crate::user::UserPtr;
 
 mod key;
@@ -28,13 +28,16 @@ mod robust;
 /// program.
 pub fn release(me: &Thread, exec: bool) {
     robust::release(me);
-    if !exec {
-        pi::release_all(me);
-    }
+    pi::release_all(me, exec);
     let tid_at = me.clear_child_tid.swap(0, Ordering::Relaxed);
     if tid_at != 0 && UserPtr::<u32>::new(tid_at).write(0).is_ok() {
         wake_shared_or_private(tid_at, 1);
     }
+}
+
+/// The thread with the number `old` will have the number `new`: waiters know the owner of a futex by it.
+pub fn renumber(old: Tid, new: Tid) {
+    pi::renumber(old, new);
 }
 
 pub use key::{Key, Need, key};

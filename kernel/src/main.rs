@@ -57,6 +57,10 @@ impl task::Above for Kwab {
         futex::release(thread, exec);
     }
 
+    fn renumber(old: task::Tid, new: task::Tid) {
+        futex::renumber(old, new);
+    }
+
     fn leader_ended(terminal: &Arc<tty::Tty>, session: &task::Session) {
         tty::leader_ended(terminal, session);
     }

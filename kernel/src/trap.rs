@@ -86,7 +86,7 @@ pub fn before_user(frame: &mut UserFrame) {
         // As on Linux a bad address is the program's own loss.
         let _ = UserPtr::<u32>::new(tid_at).write(me.tid());
     }
-    sched::holding_nothing(sched::on_return);
+    sched::on_return();
     rseq::on_return(&me, frame);
     signal::deliver::deliver(frame);
 }

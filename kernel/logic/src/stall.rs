@@ -1,8 +1,10 @@
 //! Decides, from periodic samples, when a system or a thread has stopped making progress.
 //!
 //! [`Quiet`] judges a system in which no program runs: asleep for good only if nothing is left that could wake a
-//! thread. [`Repeating`] judges a thread that takes page faults and does nothing else. Both are fed by a timer
-//! interrupt, allocate nothing, and forget what they saw as soon as something moves.
+//! thread. [`Repeating`] judges a thread that takes page faults and does nothing else. [`Holders`] judges a thread that
+//! waits for a mutex by the thread that has it. All are fed by a timer interrupt, allocate nothing, and forget what
+//! they
+//! saw as soon as something moves.
 
 /// What a look at a system found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -136,6 +138,83 @@ impl Repeating {
     }
 }
 
+/// What a thread is found to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Doing {
+    /// Sleeps until the thread with this number lets go of a mutex.
+    WaitsOn(u32),
+    /// Sleeps for something else, for so many nanoseconds.
+    Sleeps(u64),
+    /// Runs, or waits for a processor; it has run for so many nanoseconds in all.
+    Runs(u64),
+    /// No thread has the number.
+    Gone,
+}
+
+/// Why a thread that waits for a mutex will not go on: what the last thread of the chain does, and its number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stuck {
+    /// Waits on itself, over others or not.
+    Circle(u32),
+    /// Sleeps.
+    Sleeps(u32),
+    /// Has run for longer than the limit and does not let go.
+    Runs(u32),
+    /// Ended.
+    Gone(u32),
+}
+
+/// Judges threads that are blocked for too long by the threads on which they wait: a holder that a user keeps from a
+/// processor, and all who wait on it, are not stuck. A holder that gets one and keeps the mutex is, once it has run
+/// for longer than the limit.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Holders {
+    /// The running holder that is watched, 0 for none, and how long it had run when it was met first.
+    runner: u32,
+    ran: u64,
+    met: bool,
+}
+
+impl Holders {
+    /// Watches no holder yet.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { runner: 0, ran: 0, met: false }
+    }
+
+    /// Follows the chain of waits from the holder `first` on; `doing` says what a thread does.
+    pub fn judge(&mut self, first: u32, limit: u64, mut doing: impl FnMut(u32) -> Doing) -> Option<Stuck> {
+        // Brent's search for circles: a thread that was passed is met again within twice the circle's length.
+        let (mut at, mut passed, mut steps, mut power) = (first, first, 0u32, 1u32);
+        loop {
+            match doing(at) {
+                Doing::WaitsOn(next) if next == passed => return Some(Stuck::Circle(next)),
+                Doing::WaitsOn(next) => at = next,
+                Doing::Sleeps(slept) => return (slept > limit).then_some(Stuck::Sleeps(at)),
+                Doing::Runs(ran) => return self.has_run_too_long(at, ran, limit).then_some(Stuck::Runs(at)),
+                Doing::Gone => return Some(Stuck::Gone(at)),
+            }
+            steps += 1;
+            if steps == power {
+                (passed, steps, power) = (at, 0, power.saturating_mul(2));
+            }
+        }
+    }
+
+    fn has_run_too_long(&mut self, tid: u32, ran: u64, limit: u64) -> bool {
+        if self.runner == 0 {
+            *self = Self { runner: tid, ran, met: true };
+        }
+        self.met |= self.runner == tid;
+        self.runner == tid && ran.saturating_sub(self.ran) > limit
+    }
+
+    /// All threads were looked at: a holder on which no thread waited for too long is not watched any more.
+    pub fn end_look(&mut self) {
+        *self = if self.met { Self { met: false, ..*self } } else { Self::new() };
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -209,5 +288,51 @@ mod tests {
         assert_eq!(repeating.look(of(3, 0)), None);
         assert_eq!(repeating.look(of(4, 1)), None);
         assert_eq!(repeating.look(of(4, 2)), Some(FORGET));
+    }
+
+    #[test]
+    fn a_chain_is_judged_by_its_last_thread() {
+        let mut holders = Holders::new();
+        let chain = |last: Doing| move |tid: u32| if tid < 9 { Doing::WaitsOn(tid + 1) } else { last };
+        assert_eq!(holders.judge(2, 100, chain(Doing::Sleeps(101))), Some(Stuck::Sleeps(9)));
+        assert_eq!(holders.judge(2, 100, chain(Doing::Sleeps(100))), None);
+        assert_eq!(holders.judge(2, 100, chain(Doing::Gone)), Some(Stuck::Gone(9)));
+        assert_eq!(holders.judge(2, 100, chain(Doing::Runs(5000))), None);
+    }
+
+    #[test]
+    fn circles_of_every_length_are_found_from_every_distance() {
+        for length in 1..40 {
+            for before in 0..40 {
+                let last = before + length;
+                let doing = |tid: u32| Doing::WaitsOn(if tid == last { before + 1 } else { tid + 1 });
+                let stuck = Holders::new().judge(1, 100, doing);
+                assert!(matches!(stuck, Some(Stuck::Circle(tid)) if tid > before), "{length} {before}: {stuck:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_holder_that_runs_is_stuck_once_it_has_had_the_processor_for_the_limit() {
+        let mut holders = Holders::new();
+        let runs = |ran: u64| move |_| Doing::Runs(ran);
+        assert_eq!(holders.judge(7, 100, runs(5000)), None);
+        // Another one that is met too is watched after it.
+        assert_eq!(holders.judge(8, 100, runs(9000)), None);
+        holders.end_look();
+        assert_eq!(holders.judge(8, 100, runs(9500)), None);
+        assert_eq!(holders.judge(7, 100, runs(5100)), None);
+        holders.end_look();
+        assert_eq!(holders.judge(7, 100, runs(5101)), Some(Stuck::Runs(7)));
+    }
+
+    #[test]
+    fn a_holder_that_let_go_is_forgotten() {
+        let mut holders = Holders::new();
+        assert_eq!(holders.judge(7, 100, |_| Doing::Runs(5000)), None);
+        holders.end_look();
+        // In this look no thread waits on it.
+        holders.end_look();
+        assert_eq!(holders.judge(7, 100, |_| Doing::Runs(6000)), None);
     }
 }

@@ -1,4 +1,4 @@
-//! Exclusive access to a value, taken and released by exchanging one byte.
+//! Exclusive access to a value, taken and released by exchanging one word, which says who has it.
 //!
 //! A [`Claim`] is the part of a sleeping mutex that needs a cell. What a thread does while another has the value,
 //! and how it is woken, is up to the layers above, which name their side with [`Parking`]. Unlike a spin lock it may be
@@ -7,13 +7,18 @@
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
-use core::sync::atomic::{AtomicU8, Ordering};
+use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The values of the byte.
-const FREE: u8 = 0;
-const TAKEN: u8 = 1;
+/// The word of a claim that no thread has. Any other has [`TAKEN`], and the owner's number above the two flags.
+const FREE: u32 = 0;
+const TAKEN: u32 = 1;
 /// Taken, and threads may be waiting.
-const CONTENDED: u8 = 2;
+const CONTENDED: u32 = 2;
+const OWNER_SHIFT: u32 = 2;
+
+/// Number of the thread that has a claim, or tries to, as the layers above number threads: below 2^30.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owner(pub u32);
 
 /// Where threads wait for a claim.
 pub trait Parking {
@@ -24,7 +29,7 @@ pub trait Parking {
 /// A value that one thread at a time has access to.
 #[derive(Debug, Default)]
 pub struct Claim<T, P> {
-    state: AtomicU8,
+    state: AtomicU32,
     value: UnsafeCell<T>,
     _parking: PhantomData<fn() -> P>,
 }
@@ -46,7 +51,7 @@ unsafe impl<T: Sync, P: Parking> Sync for Claimed<'_, T, P> {}
 impl<T, P> Claim<T, P> {
     /// A value that no thread has claimed.
     pub const fn new(value: T) -> Self {
-        Self { state: AtomicU8::new(FREE), value: UnsafeCell::new(value), _parking: PhantomData }
+        Self { state: AtomicU32::new(FREE), value: UnsafeCell::new(value), _parking: PhantomData }
     }
 
     /// Names the claim among all claims.
@@ -56,18 +61,22 @@ impl<T, P> Claim<T, P> {
 }
 
 impl<T, P: Parking> Claim<T, P> {
-    /// Takes it if it is free.
+    /// Takes it for `owner` if it is free.
     #[inline]
-    pub fn try_take(&self) -> Option<Claimed<'_, T, P>> {
-        let free = self.state.compare_exchange(FREE, TAKEN, Ordering::Acquire, Ordering::Relaxed).is_ok();
+    pub fn try_take(&self, owner: Owner) -> Option<Claimed<'_, T, P>> {
+        let taken = owner.0 << OWNER_SHIFT | TAKEN;
+        let free = self.state.compare_exchange(FREE, taken, Ordering::Acquire, Ordering::Relaxed).is_ok();
         free.then(|| Claimed { claim: self, _value: PhantomData })
     }
 
-    /// Marks it as waited for, and takes it if it was free. One that is taken this way stays marked, since its owner
-    /// does not know whether further threads wait.
-    pub fn take_contended(&self) -> Option<Claimed<'_, T, P>> {
-        let free = self.state.swap(CONTENDED, Ordering::SeqCst) == FREE;
-        free.then(|| Claimed { claim: self, _value: PhantomData })
+    /// Marks it as waited for, and takes it for `owner` if it was free; else says who has it. One that is taken this
+    /// way stays marked, since its owner does not know whether further threads wait.
+    pub fn take_contended(&self, owner: Owner) -> Result<Claimed<'_, T, P>, Owner> {
+        let mark = |word| Some(CONTENDED | if word == FREE { owner.0 << OWNER_SHIFT | TAKEN } else { word });
+        match self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, mark) {
+            Ok(FREE) => Ok(Claimed { claim: self, _value: PhantomData }),
+            Ok(word) | Err(word) => Err(Owner(word >> OWNER_SHIFT)),
+        }
     }
 }
 
@@ -94,7 +103,7 @@ impl<T, P: Parking> Drop for Claimed<'_, T, P> {
     fn drop(&mut self) {
         // The claim may be freed by another thread right after the exchange: only its address is used from there on.
         let address = self.claim.address();
-        if self.claim.state.swap(FREE, Ordering::SeqCst) == CONTENDED {
+        if self.claim.state.swap(FREE, Ordering::SeqCst) & CONTENDED != 0 {
             P::released(address);
         }
     }

@@ -9,24 +9,28 @@ use core::sync::atomic::{AtomicU32, Ordering};
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Reason};
 use linux_abi::Errno;
+use machine::time::now;
 use machine::{cpu, crash, irq};
 
 use super::parts::sabotage;
 use super::{channel, panic};
 use crate::log;
 use crate::sched::Sleep;
+use crate::sync::Mutex;
 use crate::sync::wait::sleep_until;
 use crate::task::{current, tree};
 
 /// Ways to die, for `c NAME`.
 const WAYS: &[(&str, fn())] = &[
     ("block", block),
+    ("circle", circle),
     ("console", in_the_console_lock),
     ("double", || crash::double_fault_on_purpose()),
     ("dump", || in_the_dump(SectionKind::TASKS)),
     ("dump-cause", || in_the_dump(SectionKind::CAUSE)),
     ("fault", crash::fault_on_purpose),
     ("irqs-off", with_interrupts_off),
+    ("keep", keep),
     ("lockup", lock_up),
     ("low-stack", with_little_stack_left),
     ("overflow", overflow),
@@ -92,6 +96,32 @@ fn block() {
     loop {
         let _ = sleep_until(u64::MAX, Sleep::Uninterruptible);
     }
+}
+
+/// Asked twice: the second thread waits for the mutex with which the first one sleeps for ever.
+fn keep() {
+    static KEPT: Mutex<()> = Mutex::new(());
+    let _kept = KEPT.lock();
+    loop {
+        // What interrupts it does not make it let go.
+        let _ = sleep_until(u64::MAX, Sleep::Killable);
+    }
+}
+
+/// Asked twice, at a time: two threads wait for each other's mutexes.
+fn circle() {
+    static BEGUN: AtomicU32 = AtomicU32::new(0);
+    static LEFT: Mutex<()> = Mutex::new(());
+    static RIGHT: Mutex<()> = Mutex::new(());
+    let number = BEGUN.fetch_add(1, Ordering::SeqCst);
+    let (first, second) = if number == 0 { (&LEFT, &RIGHT) } else { (&RIGHT, &LEFT) };
+    let _first = first.lock();
+    BEGUN.fetch_add(2, Ordering::SeqCst);
+    // Both have one: two that began, and two that went on.
+    while BEGUN.load(Ordering::SeqCst) < 6 {
+        let _ = sleep_until(now() + 1_000_000, Sleep::Uninterruptible);
+    }
+    let _second = second.lock();
 }
 
 fn in_the_console_lock() {

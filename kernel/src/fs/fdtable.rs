@@ -2,9 +2,13 @@
 //!
 //! The table's identity ([`FdTable::owner`]) is what POSIX record locks belong to: closing any descriptor of a file
 //! gives up all the process's locks on it (fcntl(2)).
+//!
+//! Tasks use a table ([`Usage`]); others, as listings of `/proc`, only refer to it: with its last user all its
+//! descriptors are closed, and a table with one user is that task's own, however many look at it.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::Ordering::{AcqRel, Acquire, Relaxed};
+use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use kernel_logic::fdtable::{FdTable as Slots, NoDescriptor};
 use linux_abi::Errno;
@@ -21,6 +25,73 @@ pub struct FdTable {
     owner: u64,
     /// A POSIX lock was set through it: what is closed from then on may be locked.
     has_locked: AtomicBool,
+    users: AtomicUsize,
+}
+
+/// A task's use of a table, which ends with this.
+pub struct Usage(Arc<FdTable>);
+
+impl Usage {
+    /// Of a further task, which shares the table.
+    pub fn share(&self) -> Self {
+        Self::of(self.0.clone())
+    }
+
+    fn of(table: Arc<FdTable>) -> Self {
+        table.users.fetch_add(1, Relaxed);
+        Self(table)
+    }
+}
+
+impl Drop for Usage {
+    fn drop(&mut self) {
+        if self.0.users.fetch_sub(1, AcqRel) == 1 {
+            self.0.close_range(0, u32::MAX);
+        }
+    }
+}
+
+/// Where a task keeps its use of a table, until it ends.
+pub struct TableSlot(SpinLock<Option<Usage>>);
+
+impl TableSlot {
+    /// A slot with this use, or none.
+    pub const fn new(usage: Option<Usage>) -> Self {
+        Self(SpinLock::new(usage))
+    }
+
+    /// The table.
+    #[inline(always)]
+    pub fn get(&self) -> Option<Arc<FdTable>> {
+        self.0.lock().as_ref().map(|usage| usage.0.clone())
+    }
+
+    /// Looks at the table, without taking a reference. `look` must not sleep.
+    pub fn with<R>(&self, look: impl FnOnce(Option<&FdTable>) -> R) -> R {
+        look(self.0.lock().as_ref().map(|usage| &*usage.0))
+    }
+
+    /// A further task's use of the table.
+    pub fn share(&self) -> Option<Usage> {
+        self.0.lock().as_ref().map(Usage::share)
+    }
+
+    /// Puts another use there; what was there is returned so that it ends outside the lock.
+    pub fn set(&self, usage: Option<Usage>) -> Option<Usage> {
+        core::mem::replace(&mut *self.0.lock(), usage)
+    }
+
+    /// Makes the table the task's own: one that other tasks use is copied.
+    pub fn own(&self) -> Option<Arc<FdTable>> {
+        let table = self.get()?;
+        if table.users.load(Acquire) <= 1 {
+            return Some(table);
+        }
+        let copy = table.fork();
+        let table = copy.0.clone();
+        drop(self.set(Some(copy)));
+        Some(table)
+    }
 }
 
 /// Pages of memory behind a table's descriptors.
@@ -46,16 +117,21 @@ impl FdTable {
         Self::with(Slots::new())
     }
 
-    /// The copy that fork makes.
+    /// A table without descriptors, for its first task.
+    pub fn first() -> Usage {
+        Usage::of(Arc::new(Self::new()))
+    }
+
+    /// The copy that fork makes, for the new task.
     #[must_use]
-    pub fn fork(&self) -> Arc<Self> {
+    pub fn fork(&self) -> Usage {
         let copy = self.slots.lock().clone();
-        Arc::new(Self::with(copy))
+        Usage::of(Arc::new(Self::with(copy)))
     }
 
     fn with(slots: Slots<Arc<File>>) -> Self {
         let owner = NEXT_OWNER.fetch_add(1, Relaxed);
-        Self { slots: SpinLock::new(slots), owner, has_locked: AtomicBool::new(false) }
+        Self { slots: SpinLock::new(slots), owner, has_locked: AtomicBool::new(false), users: AtomicUsize::new(0) }
     }
 
     /// A POSIX lock is about to be set through it.

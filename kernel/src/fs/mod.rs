@@ -30,7 +30,7 @@ pub mod tmpfs;
 pub mod walk;
 
 pub use context::FsContext;
-pub use fdtable::FdTable;
+pub use fdtable::{FdTable, TableSlot};
 pub use file::{FasyncHook, File, Observers, Watcher};
 pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;

@@ -26,7 +26,7 @@ use crate::task::{Task, ThreadRef, Tid, current, tree};
 
 mod heirs;
 
-pub use heirs::{owner_died, release_all};
+pub use heirs::{owner_died, release_all, renumber};
 
 /// The owner's part of the word.
 pub const TID_MASK: u32 = 0x3fff_ffff;

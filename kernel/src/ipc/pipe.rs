@@ -4,7 +4,7 @@
 //! page that is not present counts as a fault: the copy then makes it present outside the lock and tries again.
 
 use alloc::collections::VecDeque;
-use alloc::sync::Arc;
+use alloc::sync::{Arc, Weak};
 
 use kernel_logic::readiness::{ERR, HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::{Cause, SigInfo, sig};
@@ -12,7 +12,7 @@ use linux_abi::Errno;
 use linux_abi::flags::file::{O_DIRECT, O_NONBLOCK, O_RDONLY, O_WRONLY};
 use linux_abi::flags::system::FIONREAD;
 use machine::addr::PAGE_SIZE;
-use machine::sync::{Once, SpinLock};
+use machine::sync::SpinLock;
 
 use super::buffer::FrameRing;
 use super::charge::Charge;
@@ -79,6 +79,11 @@ impl Pipe {
         if room < PIPE_BUF { self.writable.wake_all() } else { self.writable.wake_one() }
     }
 
+    fn is_open(&self) -> bool {
+        let state = self.state.lock();
+        state.readers + state.writers > 0
+    }
+
     fn end(self: &Arc<Self>, reads: bool, writes: bool) -> Arc<PipeEnd> {
         let mut state = self.state.lock();
         state.readers += u32::from(reads);
@@ -133,33 +138,51 @@ fn access(flags: u32) -> (bool, bool) {
     (flags & O_ACCMODE != O_WRONLY as u32, flags & O_ACCMODE != O_RDONLY as u32)
 }
 
-/// The pipe behind a FIFO's name; there once the FIFO is opened.
-pub struct Fifo(Once<Arc<Pipe>>);
+/// The pipe behind a FIFO's name; there while the FIFO is open, and then it counts for the user who opened it first.
+pub struct Fifo(SpinLock<Weak<Pipe>>);
 
 impl Fifo {
     /// A FIFO that was never opened.
     pub const fn new() -> Self {
-        Self(Once::new())
+        Self(SpinLock::new(Weak::new()))
+    }
+
+    /// Opens an end of the pipe that is open, or else of a new one. With it, how many readers and writers had opened
+    /// before.
+    fn enter(&self, reads: bool, writes: bool, nonblocking: bool) -> Result<(Arc<PipeEnd>, u32, u32), Errno> {
+        let mut made = None;
+        loop {
+            let mut known = self.0.lock();
+            // Of one that was left its last file may not be gone yet. Dropped behind the lock, as what is not used.
+            let before = known.upgrade();
+            let pipe = match before.as_ref().filter(|pipe| pipe.is_open()).or(made.as_ref()) {
+                Some(pipe) => pipe.clone(),
+                None => {
+                    drop(known);
+                    made = Some(Pipe::new()?);
+                    continue;
+                }
+            };
+            let (readers, opens) = {
+                let state = pipe.state.lock();
+                (state.readers, (state.reader_opens, state.writer_opens))
+            };
+            if writes && !reads && nonblocking && readers == 0 {
+                drop(known);
+                return Err(Errno::ENXIO);
+            }
+            *known = Arc::downgrade(&pipe);
+            let end = pipe.end(reads, writes);
+            drop(known);
+            return Ok((end, opens.0, opens.1));
+        }
     }
 
     fn open_end(&self, flags: u32) -> Result<Arc<dyn FileOps>, Errno> {
-        let pipe = loop {
-            if let Some(pipe) = self.0.get() {
-                break pipe;
-            }
-            // Of two that come here at once, one is used.
-            let _ = self.0.set(Pipe::new()?);
-        };
         let (reads, writes) = access(flags);
         let nonblocking = flags & O_NONBLOCK as u32 != 0;
-        if writes && !reads && nonblocking && pipe.state.lock().readers == 0 {
-            return Err(Errno::ENXIO);
-        }
-        let (seen_readers, seen_writers) = {
-            let state = pipe.state.lock();
-            (state.reader_opens, state.writer_opens)
-        };
-        let end = pipe.end(reads, writes);
+        let (end, seen_readers, seen_writers) = self.enter(reads, writes, nonblocking)?;
+        let pipe = &end.pipe;
         pipe.readable.wake_all();
         pipe.writable.wake_all();
         let waited = if nonblocking || (reads && writes) {
@@ -175,11 +198,13 @@ impl Fifo {
                 (state.readers > 0 || state.reader_opens != seen_readers).then_some(())
             })
         };
-        if let Err(error) = waited {
-            end.close();
-            return Err(error.into());
+        match waited {
+            Ok(()) => Ok(end),
+            Err(error) => {
+                end.close();
+                Err(error.into())
+            }
         }
-        Ok(end)
     }
 }
 
@@ -410,7 +435,8 @@ impl FileOps for PipeEnd {
 /// SIGPIPE to the running thread, which wrote without a reader.
 pub fn raise_sigpipe() {
     let task = crate::task::current();
-    let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid: 0 } };
+    let uid = task.creds.with(|creds| creds.uid);
+    let info = SigInfo { signal: sig::PIPE, code: 0, errno: 0, cause: Cause::Sender { pid: task.pid(), uid } };
     // A full queue loses only the detail: the signal itself stays pending.
     let _ = crate::task::signal::send_thread(&task.to_arc(), info);
 }

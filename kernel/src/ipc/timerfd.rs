@@ -70,7 +70,7 @@ pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
         state: SpinLock::new(TimerFdState::default()),
         readable: WaitQueue::new(WaitReason::TimerfdExpiry),
     });
-    if clock == Clock::Real {
+    if timer.clock.is_wall() {
         let mut timers = ON_THE_WALL.lock();
         timers.retain(|timer| timer.strong_count() > 0);
         timers.push(Arc::downgrade(&timer));
@@ -93,8 +93,8 @@ impl TimerFd {
     }
 
     /// The clock it goes by.
-    pub fn clock(&self) -> Clock {
-        self.clock
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Replaces the plan; what was left of the old one and its interval. `ECANCELED`, with the new plan in force, if it

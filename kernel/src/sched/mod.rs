@@ -40,6 +40,8 @@ use timer::Action;
 pub trait Schedulable {
     /// The scheduler's part of it.
     fn sched(&self) -> &SchedState;
+    /// Its number among all threads: what waits for it names it by this.
+    fn number(&self) -> u32;
     /// Whether a signal must end a sleep of this kind; with [`Sleep::Interruptible`], whether it has any work to do on
     /// its way to user mode.
     fn is_interrupted(&self, sleep: Sleep) -> bool;
@@ -256,14 +258,6 @@ pub fn yield_now() {
         me.sched().vruntime.store(mine.max(first + 1), Ordering::Relaxed);
     }
     schedule();
-}
-
-/// Gives way by `give_way` where the running thread holds nothing: on its way to user mode.
-pub fn holding_nothing(give_way: impl FnOnce()) {
-    let me = current();
-    me.sched().set_in_call(false);
-    give_way();
-    me.sched().set_in_call(true);
 }
 
 /// Moves the running thread off a processor its affinity no longer allows.

@@ -31,8 +31,6 @@ pub struct SchedState {
     /// Times it was made to.
     pub involuntary: AtomicU64,
     pub(super) idle: bool,
-    /// Where its turn ends it may hold what others wait for.
-    in_call: AtomicBool,
     /// `PR_SET_TIMERSLACK` in nanoseconds. Kept and reported only: timers here are exact.
     pub slack: AtomicU64,
     /// The slack it began with, which 0 asks back.
@@ -41,6 +39,8 @@ pub struct SchedState {
     wait_reason: AtomicU8,
     wait_object: AtomicU64,
     wakes_at: AtomicU64,
+    /// On which thread, if that is known of what it sleeps for.
+    wait_on: AtomicU32,
     /// When what it waits for last went to another waiter.
     progress: AtomicU64,
     pub(super) split: Split,
@@ -55,6 +55,8 @@ pub struct Wait {
     pub object: u64,
     /// When the sleep ends at the latest (of [`now`]).
     pub deadline: Option<Nanos>,
+    /// Number of the thread that has what it waits for, or will have it next; of a mutex alone.
+    pub on: u32,
     /// Since when it has been in its present state without progress.
     pub since: Nanos,
 }
@@ -126,12 +128,12 @@ impl SchedState {
             voluntary: AtomicU64::new(0),
             involuntary: AtomicU64::new(0),
             idle,
-            in_call: AtomicBool::new(true),
             slack: AtomicU64::new(DEFAULT_SLACK),
             default_slack: DEFAULT_SLACK,
             wait_reason: AtomicU8::new(0),
             wait_object: AtomicU64::new(0),
             wakes_at: AtomicU64::new(NEVER),
+            wait_on: AtomicU32::new(0),
             progress: AtomicU64::new(0),
             split: Split::default(),
         }
@@ -154,6 +156,7 @@ impl SchedState {
             reason: self.wait_reason.load(Ordering::Relaxed),
             object: self.wait_object.load(Ordering::Relaxed),
             deadline: Some(self.wakes_at.load(Ordering::Relaxed)).filter(|at| *at != NEVER),
+            on: self.wait_on.load(Ordering::Relaxed),
             since: self.since.load(Ordering::Relaxed).max(self.progress.load(Ordering::Relaxed)),
         }
     }
@@ -168,20 +171,9 @@ impl SchedState {
         self.begin_wait(0, 0, None);
     }
 
-    /// Whether it may hold what others wait for when its turn ends.
-    pub(super) fn set_in_call(&self, in_call: bool) {
-        self.in_call.store(in_call, Ordering::Relaxed);
-    }
-
-    /// Whether it waits for a processor in the midst of a call, or has waited and now got one for less than `turn`: a
-    /// thread that waits for what it holds is not hung, however seldom it runs.
-    pub fn is_delayed(&self, now: Nanos, turn: Nanos) -> bool {
-        self.in_call.load(Ordering::Relaxed)
-            && match self.state() {
-                ThreadState::Queued => true,
-                ThreadState::Running => now.saturating_sub(self.since.load(Ordering::Relaxed)) < turn,
-                _ => false,
-            }
+    /// Notes which thread has the mutex that it waits for, or will have it next.
+    pub fn waits_on(&self, holder: u32) {
+        self.wait_on.store(holder, Ordering::Relaxed);
     }
 
     /// Notes that a waiter before it had its turn: however long the line, a thread in it is not hung.

@@ -11,7 +11,7 @@ use crate::ipc::timerfd;
 use crate::sched::Sleep;
 use crate::sync::wait::sleep_until;
 use crate::task::account::Kind;
-use crate::task::clock::{self, Clock};
+use crate::task::clock::{self, Clock, Purpose};
 use crate::task::creds::cap;
 use crate::task::limits::resource;
 use crate::task::process::itimer::{IntervalTimer, Notify};
@@ -59,41 +59,48 @@ pub(super) fn sleep_on(me: &Task, deadline: u64, remaining: u64) -> SysResult {
     Err(Errno::ERESTART_RESTARTBLOCK)
 }
 
-/// EOPNOTSUPP for clocks that are only read: CLOCK_MONOTONIC_RAW and the coarse ones.
+/// EOPNOTSUPP for clocks that are only read: CLOCK_MONOTONIC_RAW, the coarse ones, and those of descriptors.
 fn timers_of(clock: i32) -> Result<(), Errno> {
-    if matches!(clock, 4..=6) { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
+    let of_descriptor = clock < 0 && clock & 7 == 3;
+    if matches!(clock, 4..=6) || of_descriptor { Err(Errno::EOPNOTSUPP) } else { Ok(()) }
 }
 
 fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     const ABSOLUTE: u64 = 1;
-    let clock = Clock::from_id(call.int(0))?;
-    if matches!(clock, Clock::Thread(_)) {
-        return Err(Errno::EOPNOTSUPP);
-    }
+    const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
     timers_of(call.int(0))?;
+    let clock = Clock::from_id(call.int(0), Purpose::Time)?;
+    // A thread never sees its own clock run while it sleeps.
+    match (&clock, call.int(0)) {
+        (_, CLOCK_THREAD_CPUTIME_ID) => return Err(Errno::EOPNOTSUPP),
+        (Clock::Thread(thread), _) if core::ptr::eq(thread.as_ptr(), &raw const *call.task) => {
+            return Err(Errno::EINVAL);
+        }
+        _ => {}
+    }
     let wanted = time::from_timespec(read_words(call.arg(2))?)?;
     may_wake(&call.task, call.int(0))?;
     if call.word(1) & ABSOLUTE == 0 {
-        if matches!(clock, Clock::Process(_)) {
-            clock::sleep_until(clock, clock.read()?.saturating_add(wanted))?;
+        if matches!(clock, Clock::Process(_) | Clock::Thread(_)) {
+            clock::sleep_until(&clock, clock.read()?.saturating_add(wanted))?;
             return Ok(0);
         }
         return sleep_on(&call.task, now().saturating_add(wanted), call.arg(3));
     }
-    clock::sleep_until(clock, wanted)?;
+    clock::sleep_until(&clock, wanted)?;
     Ok(0)
 }
 
 fn clock_gettime(call: &mut Call<'_>) -> SysResult {
-    let read = Clock::from_id(call.int(0))?.read()?;
+    let read = Clock::from_id(call.int(0), Purpose::Read)?.read().map_err(|_| Errno::EINVAL)?;
     write_words(call.arg(1), &time::to_timespec(read))?;
     Ok(0)
 }
 
 fn clock_settime(call: &mut Call<'_>) -> SysResult {
-    let clock = Clock::from_id(call.int(0))?;
+    let clock = Clock::from_id(call.int(0), Purpose::Time)?;
     let wanted = time::from_timespec(read_words(call.arg(1))?)?;
-    if clock != Clock::Real || call.int(0) != 0 {
+    if !matches!(clock, Clock::Real) || call.int(0) != 0 {
         return Err(Errno::EINVAL);
     }
     set_clock(call, wanted)
@@ -110,7 +117,7 @@ fn set_clock(call: &Call<'_>, wall: u64) -> SysResult {
 fn clock_getres(call: &mut Call<'_>) -> SysResult {
     const REALTIME_COARSE: i32 = 5;
     const MONOTONIC_COARSE: i32 = 6;
-    let clock = Clock::from_id(call.int(0));
+    let clock = Clock::from_id(call.int(0), Purpose::Time);
     clock?;
     // What Linux with 250 ticks per second reports for the coarse ones.
     let resolution = if matches!(call.int(0), REALTIME_COARSE | MONOTONIC_COARSE) { 4_000_000 } else { 1 };
@@ -175,8 +182,8 @@ fn timer_create(call: &mut Call<'_>) -> SysResult {
     const SIGEV_NONE: i32 = 1;
     const SIGEV_THREAD: i32 = 2;
     const SIGEV_THREAD_ID: i32 = 4;
-    let clock = Clock::from_id(call.int(0))?;
     timers_of(call.int(0))?;
+    let clock = Clock::from_id(call.int(0), Purpose::Time)?;
     // A timer keeps an entry for its signal, which counts like a queued one.
     let limit = call.task.process.limit(resource::SIGPENDING);
     let entry = call.task.creds.with(|creds| creds.account.charge(Kind::Signals, 1, limit)).ok_or(Errno::EAGAIN)?;
@@ -226,10 +233,12 @@ fn timer_settime(call: &mut Call<'_>) -> SysResult {
     let [is, ins, vs, vns] = read_words(call.arg(2))?;
     let (interval, value) = (time::from_timespec([is, ins])?, time::from_timespec([vs, vns])?);
     let absolute = call.word(1) & ABSOLUTE != 0;
+    // ESRCH for the clock of a process that is gone.
+    let read = timer.clock().read()?;
     let next = match (value, absolute) {
         (0, _) => 0,
         (at, true) => at,
-        (after, false) => timer.clock().read()?.saturating_add(after),
+        (after, false) => read.saturating_add(after),
     };
     let old = timer.set_to(next, interval, absolute);
     if call.arg(3) != 0 {

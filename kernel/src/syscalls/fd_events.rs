@@ -68,7 +68,7 @@ fn timerfd_settime(call: &mut Call<'_>) -> SysResult {
         (at, true) => at,
         (after, false) => timer.clock().read()?.saturating_add(after),
     };
-    let cancel_on_set = absolute && flags & abi::TFD_TIMER_CANCEL_ON_SET != 0 && timer.clock() == Clock::Real;
+    let cancel_on_set = absolute && flags & abi::TFD_TIMER_CANCEL_ON_SET != 0 && timer.clock().is_wall();
     let old = timer.set(Plan { next, interval, absolute, cancel_on_set })?;
     if call.arg(3) != 0 {
         write_left(call.arg(3), old)?;

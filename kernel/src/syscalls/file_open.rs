@@ -119,12 +119,8 @@ fn close_range(call: &mut Call<'_>) -> SysResult {
     if first > last {
         return Err(Errno::EINVAL);
     }
-    let mut files = call.task.files();
-    if flags & CLOSE_RANGE_UNSHARE != 0 && Arc::strong_count(&files) > 2 {
-        files = files.fork();
-        let old = call.task.files.set(Some(files.clone()));
-        drop(old);
-    }
+    let own = if flags & CLOSE_RANGE_UNSHARE != 0 { call.task.files.own() } else { None };
+    let files = own.unwrap_or_else(|| call.task.files());
     if flags & CLOSE_RANGE_CLOEXEC != 0 {
         files.mark_range(first, last);
     } else {

@@ -4,15 +4,17 @@ use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR, SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET,
-    SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE, SYNC_FILE_RANGE_WRITE,
+    FALLOC_FL_COLLAPSE_RANGE, FALLOC_FL_INSERT_RANGE, FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE,
+    FALLOC_FL_UNSHARE_RANGE, FALLOC_FL_ZERO_RANGE, RWF_APPEND, RWF_DSYNC, RWF_HIPRI, RWF_NOWAIT, RWF_SYNC, SEEK_CUR,
+    SEEK_DATA, SEEK_END, SEEK_HOLE, SEEK_SET, SYNC_FILE_RANGE_WAIT_AFTER, SYNC_FILE_RANGE_WAIT_BEFORE,
+    SYNC_FILE_RANGE_WRITE,
 };
 use linux_abi::syscalls::nr;
 use machine::addr::{USER_END, UserAddr};
 
 use super::lookup::{AT_FDCWD, PathName, Walker};
 use super::{Call, Calls, SysResult};
-use crate::fs::attr::{S_IFBLK, S_IFDIR, S_IFREG};
+use crate::fs::attr::{S_IFBLK, S_IFDIR, S_IFIFO, S_IFREG};
 use crate::fs::file::{File, Seeking};
 use crate::fs::io::{IoVec, MAX_RW_COUNT, Sink, Source};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -238,8 +240,12 @@ fn copy_file_range(call: &mut Call<'_>) -> SysResult {
     if !from.is_readable() || !out.is_writable() || out.is_appending() {
         return Err(Errno::EBADF);
     }
-    let read_at = if from_at.is_null() { from.position() } else { position(from_at.read()?)? };
-    let write_at = if out_at.is_null() { out.position() } else { position(out_at.read()?)? };
+    let read_at = if from_at.is_null() { from.position() } else { from_at.read()? };
+    let write_at = if out_at.is_null() { out.position() } else { out_at.read()? };
+    if [read_at, write_at].into_iter().any(|at| at.checked_add(call.arg(4)).is_none()) {
+        return Err(Errno::EOVERFLOW);
+    }
+    let (read_at, write_at) = (position(read_at)?, position(write_at)?);
     // As on Linux the end of what there is to read cuts it first, then the farthest offset to write to.
     let length = call.arg(4).min(from.inode().size().saturating_sub(read_at)).min(MAX_RW_COUNT as u64);
     let room = (i64::MAX as u64).saturating_sub(write_at);
@@ -334,18 +340,44 @@ fn fallocate(call: &mut Call<'_>) -> SysResult {
     if start < 0 || length <= 0 {
         return Err(Errno::EINVAL);
     }
+    let mode = mode_of_fallocate(call.word(1))?;
     if !file.is_writable() {
         return Err(Errno::EBADF);
     }
-    if matches!(file.seeking(), Seeking::Stream | Seeking::Nowhere) {
-        return Err(Errno::ESPIPE);
+    match file.inode().attr().kind() {
+        S_IFIFO => return Err(Errno::ESPIPE),
+        S_IFDIR => return Err(Errno::EISDIR),
+        S_IFREG | S_IFBLK => {}
+        _ => return Err(Errno::ENODEV),
     }
-    if file.inode().attr().is_dir() {
-        return Err(Errno::EISDIR);
+    if start.checked_add(length).is_none() {
+        return Err(Errno::EFBIG);
     }
-    file.inode().allocate(call.word(1), start as u64, length as u64)?;
+    file.inode().allocate(mode, start as u64, length as u64)?;
     file.inode().attr().drop_set_id();
     Ok(0)
+}
+
+/// A mode that makes sense on some file system (fallocate(2), ERRORS): what is unknown is `EOPNOTSUPP`, modes that
+/// exclude each other are `EINVAL`.
+fn mode_of_fallocate(mode: u64) -> Result<u64, Errno> {
+    let has = |flag: u64| mode & flag != 0;
+    let known = FALLOC_FL_KEEP_SIZE
+        | FALLOC_FL_PUNCH_HOLE
+        | FALLOC_FL_COLLAPSE_RANGE
+        | FALLOC_FL_ZERO_RANGE
+        | FALLOC_FL_INSERT_RANGE
+        | FALLOC_FL_UNSHARE_RANGE;
+    let whole_hole = has(FALLOC_FL_KEEP_SIZE) && !has(FALLOC_FL_ZERO_RANGE);
+    if mode & !known != 0 || has(FALLOC_FL_PUNCH_HOLE) && !whole_hole {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    let moves = [FALLOC_FL_COLLAPSE_RANGE, FALLOC_FL_INSERT_RANGE];
+    let moves_and_more = moves.into_iter().any(|flag| has(flag) && mode != flag);
+    if moves_and_more || has(FALLOC_FL_UNSHARE_RANGE) && mode & !(FALLOC_FL_UNSHARE_RANGE | FALLOC_FL_KEEP_SIZE) != 0 {
+        return Err(Errno::EINVAL);
+    }
+    Ok(mode)
 }
 
 fn sync_one(call: &mut Call<'_>) -> SysResult {

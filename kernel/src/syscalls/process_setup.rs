@@ -1,6 +1,5 @@
 //! Calls that set a thread or process up: thread pointers and lists, prctl(2), personality(2), unshare(2).
 
-use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::MAX_SIGNAL;
@@ -261,11 +260,8 @@ fn unshare(call: &mut Call<'_>) -> SysResult {
         drop(call.task.fs.set(Some(call.task.fs().fork())));
     }
     if flags & abi::CLONE_FILES != 0 {
-        let files = call.task.files();
-        // One reference is the slot's, one is ours: a table of its own keeps its record locks.
-        if Arc::strong_count(&files) > 2 {
-            drop(call.task.files.set(Some(files.fork())));
-        }
+        // A table of its own keeps its record locks.
+        drop(call.task.files.own());
     }
     Ok(0)
 }

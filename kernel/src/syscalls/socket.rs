@@ -159,11 +159,13 @@ fn accept(call: &Call<'_>, modes: u64) -> SysResult {
     // A connection that finds no number stays where it is.
     call.task.files().check_room(fd_limit(call))?;
     let accepted = listener.accept(file.is_nonblocking())?;
+    let peer = accepted.peer_address().unwrap_or(Address(None));
+    // From here on the client learns of its end, however the call ends.
+    let connection = unix::open(accepted, (modes & SOCK_NONBLOCK) as u32);
     if call.arg(1) != 0 {
-        let peer = accepted.peer_address().unwrap_or(Address(None));
         write_address(call.arg(1), call.arg(2), &peer)?;
     }
-    install(call, unix::open(accepted, (modes & SOCK_NONBLOCK) as u32), modes & SOCK_CLOEXEC != 0)
+    install(call, connection, modes & SOCK_CLOEXEC != 0)
 }
 
 fn connect(call: &mut Call<'_>) -> SysResult {

@@ -1,13 +1,14 @@
 //! Clocks of the clock and timer calls, among them the processor time of processes and threads.
 
+use alloc::sync::{Arc, Weak};
 use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use machine::time::{Nanos, now};
 
 use super::process::Usage;
-use super::{Process, Task, current, tree};
-use crate::sched::Sleep;
+use super::{Process, Task, Thread, current, tree};
+use crate::sched::{Sleep, ThreadState};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitError, WaitQueue};
 use crate::time::{self, realtime, wall_offset};
@@ -26,7 +27,7 @@ pub fn set_realtime(wall: Nanos) -> i64 {
 static WALL_MOVED: WaitQueue = WaitQueue::new(WaitReason::WallClock);
 
 /// Sleeps, interruptibly, until `clock` reads `until`, however the clock is moved meanwhile.
-pub fn sleep_until(clock: Clock, until: Nanos) -> Result<(), Errno> {
+pub fn sleep_until(clock: &Clock, until: Nanos) -> Result<(), Errno> {
     loop {
         if clock.read()? >= until {
             return Ok(());
@@ -42,58 +43,91 @@ pub fn sleep_until(clock: Clock, until: Nanos) -> Result<(), Errno> {
 /// How soon a sleep on processor time looks again at a clock that stands still, in nanoseconds.
 const LOOK_AGAIN: Nanos = 4_000_000;
 
-/// A clock a call may name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// A clock a call may name. One of processor time ends with its process or thread, whatever has the number next.
+#[derive(Clone, Debug)]
 pub enum Clock {
     /// `CLOCK_REALTIME` and its kin.
     Real,
     /// `CLOCK_MONOTONIC`, `_RAW`, `_COARSE`, `CLOCK_BOOTTIME`: nothing here stops or slews.
     Monotonic,
     /// Processor time of a process.
-    Process(u32),
+    Process(Weak<Process>),
     /// Processor time of a thread.
-    Thread(u32),
+    Thread(Weak<Thread>),
+}
+
+/// What the clock of a number is wanted for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// To read it: the number of the running thread names its process too.
+    Read,
+    /// To ask for its resolution, to sleep on it, or to time by it.
+    Time,
 }
 
 impl Clock {
-    /// The clock a `clockid_t` means (clock_getres(2), clock_getcpuclockid(3)).
-    pub fn from_id(id: i32) -> Result<Clock, Errno> {
+    /// The clock a `clockid_t` means (clock_getres(2), clock_getcpuclockid(3)): any process's, a thread's of the
+    /// caller's process.
+    pub fn from_id(id: i32, purpose: Purpose) -> Result<Clock, Errno> {
         match id {
             0 | 5 | 8 | 11 => Ok(Clock::Real),
             1 | 4 | 6 | 7 | 9 => Ok(Clock::Monotonic),
-            2 => Ok(Clock::Process(current().pid())),
-            3 => Ok(Clock::Thread(current().tid())),
-            _ if id < 0 => {
-                let target = !(id >> 3) as u32;
-                let thread = id & 4 != 0;
-                if id & 3 == 3 {
-                    return Err(Errno::EINVAL);
-                }
-                let me = current();
-                match (thread, target) {
-                    (false, 0) => Ok(Clock::Process(me.pid())),
-                    (true, 0) => Ok(Clock::Thread(me.tid())),
-                    (false, pid) => tree::process(pid).map(|_| Clock::Process(pid)).ok_or(Errno::EINVAL),
-                    (true, tid) => tree::thread(tid).map(|_| Clock::Thread(tid)).ok_or(Errno::EINVAL),
-                }
-            }
+            2 => Ok(Clock::of_process(&current().process)),
+            3 => Ok(Clock::Thread(Arc::downgrade(&current().to_arc()))),
+            _ if id < 0 && id & 3 != 3 => Clock::of_number(!(id >> 3) as u32, id & 4 != 0, purpose),
             _ => Err(Errno::EINVAL),
         }
     }
 
-    /// What it reads now.
-    pub fn read(self) -> Result<Nanos, Errno> {
+    /// The processor time of a process.
+    pub fn of_process(process: &Arc<Process>) -> Clock {
+        Clock::Process(Arc::downgrade(process))
+    }
+
+    fn of_number(number: u32, of_thread: bool, purpose: Purpose) -> Result<Clock, Errno> {
+        let me = current();
+        if of_thread {
+            let thread = if number == 0 { Some(me.to_arc()) } else { tree::thread(number) };
+            let own = thread.filter(|thread| thread.pid() == me.pid());
+            return own.map(|thread| Clock::Thread(Arc::downgrade(&thread))).ok_or(Errno::EINVAL);
+        }
+        if number == 0 || number == me.tid() && purpose == Purpose::Read {
+            return Ok(Clock::of_process(&me.process));
+        }
+        tree::process(number).map(|process| Clock::of_process(&process)).ok_or(Errno::EINVAL)
+    }
+
+    /// Whether setting the wall clock moves it.
+    pub fn is_wall(&self) -> bool {
+        matches!(self, Clock::Real)
+    }
+
+    /// The process whose processor time it is, or whose thread's, unless that is gone: it stands still while that one
+    /// does not run.
+    pub fn process(&self) -> Option<Arc<Process>> {
+        match self {
+            Clock::Real | Clock::Monotonic => None,
+            Clock::Process(process) => process.upgrade().filter(is_entered),
+            Clock::Thread(thread) => thread.upgrade().map(|thread| thread.process.clone()),
+        }
+    }
+
+    /// What it reads now; ESRCH if its process was reaped, or its thread ended.
+    pub fn read(&self) -> Result<Nanos, Errno> {
         match self {
             Clock::Real => Ok(realtime()),
             Clock::Monotonic => Ok(now()),
-            Clock::Process(pid) => tree::process(pid).map(|p| process_time(&p)).ok_or(Errno::EINVAL),
-            Clock::Thread(tid) => tree::thread(tid).map(|t| t.sched.run_time()).ok_or(Errno::EINVAL),
+            Clock::Process(_) => self.process().map(|process| process_time(&process)).ok_or(Errno::ESRCH),
+            Clock::Thread(thread) => {
+                let thread = thread.upgrade().filter(|thread| thread.sched.state() != ThreadState::Dead);
+                thread.map(|thread| thread.sched.run_time()).ok_or(Errno::ESRCH)
+            }
         }
     }
 
     /// When a sleep until `value` is worth another look. The processor time of a thread that sleeps stands still, so
     /// that the moment [`Self::to_monotonic`] names comes without it.
-    fn look_again(self, value: Nanos) -> Nanos {
+    fn look_again(&self, value: Nanos) -> Nanos {
         let due = self.to_monotonic(value);
         match self {
             Clock::Real | Clock::Monotonic => due,
@@ -102,7 +136,7 @@ impl Clock {
     }
 
     /// The monotonic moment at which this clock will read `value`, if it runs as it does now.
-    pub fn to_monotonic(self, value: Nanos) -> Nanos {
+    pub fn to_monotonic(&self, value: Nanos) -> Nanos {
         match self {
             Clock::Real => value.saturating_sub(wall_offset()),
             Clock::Monotonic => value,
@@ -112,6 +146,12 @@ impl Clock {
             }
         }
     }
+}
+
+/// Whether a process was not reaped yet.
+fn is_entered(process: &Arc<Process>) -> bool {
+    Arc::ptr_eq(process, &current().process)
+        || tree::process(process.pid).is_some_and(|entered| Arc::ptr_eq(process, &entered))
 }
 
 /// Processor time of a process: its live threads and those that ended.

@@ -15,6 +15,7 @@ use machine::trap::TrapCode;
 use super::account::{Charge, Kind};
 use super::creds::cap;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
+use crate::fs::TableSlot;
 use crate::fs::closing::Closing;
 use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, frames};
@@ -176,7 +177,7 @@ fn child_task(
     (vfork, counted): (Option<Arc<VforkDone>>, Option<Charge>),
 ) -> Task {
     let asked = |flag: u64| request.flags & flag != 0;
-    let files = if asked(flags::CLONE_FILES) { me.files.get() } else { me.files.get().map(|files| files.fork()) };
+    let files = if asked(flags::CLONE_FILES) { me.files.share() } else { me.files.get().map(|files| files.fork()) };
     let fs = if asked(flags::CLONE_FS) { me.fs.get() } else { me.fs.get().map(|fs| fs.fork()) };
     let signals = ThreadSignals::new(me.signals.blocked());
     if !asked(flags::CLONE_VM) || asked(flags::CLONE_VFORK) {
@@ -197,7 +198,7 @@ fn child_task(
         sched: SchedState::child_of(&me.sched),
         signals,
         mm: OptionSlot::new(Some(mm)),
-        files: OptionSlot::new(files),
+        files: TableSlot::new(files),
         fs: OptionSlot::new(fs),
         creds: Slot::new(me.creds.get()),
         counted: SpinLock::new(counted),

@@ -10,11 +10,15 @@ use super::limits::resource;
 use super::{Process, Task, current, signal};
 use crate::time::SECOND;
 
-/// `SIGKILL` at the hard limit, `SIGXCPU` at the soft one and every second after (setrlimit(2)).
+/// Timers of its processor time go off; `SIGKILL` at the hard limit, `SIGXCPU` at the soft one and every second after
+/// (setrlimit(2)).
 #[cold]
 pub(super) fn processor_time(me: &Task) {
     let process: &Arc<Process> = &me.process;
     let used = process_time(process);
+    if used >= process.parked_timers.first() {
+        process.parked_timers.run(used);
+    }
     if used < process.accounting.cpu_deadline() {
         return;
     }

@@ -236,6 +236,7 @@ const CLEARED_PERSONALITY: u32 = 0x0074_0000;
 /// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
 fn only_thread(me: &Thread) -> Result<(), Errno> {
     if me.process.threads.dismiss_others(me.tid())? {
+        <Kwab as Above>::renumber(me.tid(), me.process.pid);
         super::tree::take_over(me);
     }
     Ok(())
@@ -268,15 +269,7 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
 /// A descriptor table shared with other processes is copied before close-on-exec acts on it.
 fn own_files(me: &Thread) {
     let _span = span(Id::ExecClose);
-    let files = me.files();
-    // One reference is the slot's, one is ours.
-    let files = if Arc::strong_count(&files) > 2 {
-        let copy = files.fork();
-        drop(me.files.set(Some(copy.clone())));
-        copy
-    } else {
-        files
-    };
+    let files = me.files.own().unwrap_or_else(|| me.files());
     files.close_on_exec();
 }
 

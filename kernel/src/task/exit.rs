@@ -1,12 +1,13 @@
 //! Exit of threads and processes: releases what they hold and notifies the parent.
 
+use alloc::collections::BTreeSet;
 use alloc::sync::Arc;
 use core::sync::atomic::Ordering;
 
 use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 
-use super::process::{Ended, Phase, Process};
-use super::{Above, Task, clock, current, tree};
+use super::process::{Ended, Process};
+use super::{Above, Pid, Task, clock, current, tree};
 use crate::log;
 use crate::sched;
 use crate::task::signal;
@@ -105,8 +106,9 @@ fn orphan_children(process: &Arc<Process>) {
     if let Some((heir, orphans)) = tree::reparent_children(process) {
         for orphan in &orphans {
             announce_parents_death(orphan);
-            hang_up_if_orphaned(orphan.pgid(), 0);
+            sched::breathe();
         }
+        hang_up_orphaned(&orphans.iter().map(|orphan| orphan.pgid()).collect(), 0);
         if orphans.iter().any(|orphan| orphan.is_zombie()) {
             tell_of_child(&heir, SigInfo::kernel(sig::CHLD));
         }
@@ -115,7 +117,7 @@ fn orphan_children(process: &Arc<Process>) {
         && parent.pgid() != process.pgid()
         && parent.sid() == process.sid()
     {
-        hang_up_if_orphaned(process.pgid(), process.pid);
+        hang_up_orphaned(&BTreeSet::from([process.pgid()]), process.pid);
     }
 }
 
@@ -131,17 +133,15 @@ fn announce_parents_death(child: &Arc<Process>) {
     }
 }
 
-/// A group that has just become orphaned and has stopped members gets `SIGHUP` and `SIGCONT` (setpgid(2)).
-fn hang_up_if_orphaned(pgid: u32, without: u32) {
-    if !tree::is_orphaned_without(pgid, without) {
-        return;
-    }
-    let members = tree::group_members(pgid);
-    if members.iter().any(|member| member.pid != without && member.life.phase() == Phase::Stopped) {
+/// Of these groups, those that have just become orphaned and have stopped members get `SIGHUP` and `SIGCONT`
+/// (setpgid(2)).
+fn hang_up_orphaned(groups: &BTreeSet<Pid>, without: Pid) {
+    for member in tree::left_stopped(groups, without) {
         for signal in [sig::HUP, sig::CONT] {
-            // Members may end meanwhile.
-            let _ = signal::send_group(pgid, SigInfo::kernel(signal));
+            // It may end meanwhile.
+            let _ = signal::send_process(&member, SigInfo::kernel(signal));
         }
+        sched::breathe();
     }
 }
 

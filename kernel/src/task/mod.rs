@@ -16,7 +16,7 @@ use machine::sync::SpinLock;
 use machine::trap::TrapCode;
 
 use crate::fs::closing::Closing;
-use crate::fs::{Actor, FdTable, FsContext};
+use crate::fs::{Actor, FdTable, FsContext, TableSlot};
 use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, MemoryLimits, Owner};
 use crate::sched::{SchedState, Schedulable, Sleep};
@@ -77,7 +77,7 @@ pub struct Task {
     /// Its memory; `None` for kernel threads and after exit.
     pub mm: OptionSlot<AddressSpace>,
     /// Its open files; `None` for kernel threads and after exit.
-    pub files: OptionSlot<FdTable>,
+    pub files: TableSlot,
     /// Root, working directory, umask; `None` after exit.
     pub fs: OptionSlot<FsContext>,
     /// Its credentials; exchanged as a whole.
@@ -126,6 +126,8 @@ pub trait Above {
     type Terminal: Send + Sync + 'static;
     /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
     fn release_futexes(thread: &Thread, exec: bool);
+    /// The running thread, alone in its process, has the number `old` and will have the number `new`.
+    fn renumber(old: Tid, new: Tid);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
     /// Pages that `user` has sent through sockets and that were not received yet.
@@ -147,13 +149,18 @@ impl Schedulable for Task {
     }
 
     #[inline]
+    fn number(&self) -> u32 {
+        self.tid()
+    }
+
+    #[inline]
     fn is_interrupted(&self, sleep: Sleep) -> bool {
         signal::is_pending(self, sleep)
     }
 
     #[inline]
     fn ticked(&self) {
-        if self.process.accounting.cpu_deadline() != u64::MAX {
+        if self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX {
             exceed::processor_time(self);
         }
     }
@@ -300,7 +307,7 @@ impl Task {
             sched: SchedState::new(idle),
             signals: ThreadSignals::new(SigSet::EMPTY),
             mm: OptionSlot::new(None),
-            files: OptionSlot::new(None),
+            files: TableSlot::new(None),
             fs: OptionSlot::new(None),
             creds: Slot::new(Arc::new(Creds::root())),
             counted: SpinLock::new(None),

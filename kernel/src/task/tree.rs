@@ -2,13 +2,14 @@
 //!
 //! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
 
+use super::process::Phase;
 use super::process::family::{Family, Identity, TreeKey};
 use super::{PID_MAX, Pid, Process, Thread, ThreadRef, Tid};
 
@@ -70,6 +71,26 @@ pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn Fn
     let _ = tree.threads.values().all(thread)
         && tree.nodes.values().filter(|node| node.process.life.try_is_zombie()).all(|node| zombie(&node.process));
     Some(())
+}
+
+/// Every live thread, by its id.
+pub struct Threads<'t>(&'t BTreeMap<Tid, ThreadRef>);
+
+impl<'t> Threads<'t> {
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = &'t ThreadRef> + use<'t> {
+        self.0.values()
+    }
+
+    /// The one with this id.
+    pub fn get(&self, tid: Tid) -> Option<&'t ThreadRef> {
+        self.0.get(&tid)
+    }
+}
+
+/// Looks at the live threads, for watchdogs and dumps: `None` if the tree is locked. `look` must not come back here.
+pub fn try_threads<T>(look: impl FnOnce(&Threads<'_>) -> T) -> Option<T> {
+    Some(look(&Threads(&TREE.try_lock()?.threads)))
 }
 
 /// The holder of the tree's lock, for dumps.
@@ -289,22 +310,39 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
 
 /// Whether a group is orphaned: no member has a parent in another group of the same session.
 pub fn is_orphaned(pgid: Pid) -> bool {
-    is_orphaned_without(pgid, 0)
+    let tree = TREE.lock();
+    !tree.nodes.values().any(|node| node.process.pgid() == pgid && tree.anchors(&node.process))
 }
 
-/// The same, as if `without` did not exist.
-pub fn is_orphaned_without(pgid: Pid, without: Pid) -> bool {
+/// The members of those of `groups` that are orphaned, as if `without` did not exist, and have a stopped member. Looks
+/// at each process a few times, however many the groups are.
+pub fn left_stopped(groups: &BTreeSet<Pid>, without: Pid) -> Vec<Arc<Process>> {
     let tree = TREE.lock();
-    !tree.nodes.values().any(|node| {
-        let process = &node.process;
-        let Some(parent) = tree.nodes.get(&process.ppid()) else { return false };
-        process.pgid() == pgid
-            && process.pid != without
-            && !process.is_zombie()
-            && parent.process.pid != 1
-            && parent.process.pgid() != pgid
-            && parent.process.sid() == process.sid()
-    })
+    let processes = || tree.nodes.values().map(|node| &node.process);
+    let mut stopped = BTreeSet::new();
+    for process in processes().filter(|process| groups.contains(&process.pgid()) && process.pid != without) {
+        if process.life.phase() == Phase::Stopped {
+            stopped.insert(process.pgid());
+        }
+    }
+    if stopped.is_empty() {
+        return Vec::new();
+    }
+    for process in processes().filter(|process| process.pid != without) {
+        let group = process.pgid();
+        if stopped.contains(&group) && tree.anchors(process) {
+            stopped.remove(&group);
+        }
+    }
+    processes().filter(|process| stopped.contains(&process.pgid()) && !process.is_zombie()).cloned().collect()
+}
+
+impl Tree {
+    /// Whether a process keeps its group from being orphaned.
+    fn anchors(&self, process: &Process) -> bool {
+        let Some(parent) = self.nodes.get(&process.ppid()).map(|node| &node.process) else { return false };
+        !process.is_zombie() && parent.pid != 1 && parent.pgid() != process.pgid() && parent.sid() == process.sid()
+    }
 }
 
 /// `setpgid`: moves `target` (itself or a child of `caller`) to group `pgid`.

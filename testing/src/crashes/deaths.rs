@@ -53,6 +53,13 @@ const fn death(name: &'static str, way: &'static str, kind: CauseKind, says: &'s
     Death { name, way, script, options: "", kind, says, faults, nmi: false, several: false, pages }
 }
 
+/// Programs that are always in the midst of a call and wait for a processor: any of them might hold a mutex.
+macro_rules! load {
+    () => {
+        "for i in 1 2 3 4 5; do dd if=/dev/zero of=/dev/null bs=4M & done; "
+    };
+}
+
 /// All ways to die, in the order in which the command runs them.
 pub const DEATHS: &[Death] = &[
     death("panic", "c panic", CauseKind::PANIC, "asked to panic"),
@@ -73,6 +80,20 @@ pub const DEATHS: &[Death] = &[
     Death { several: true, ..death("spin", "c spin", CauseKind::PANIC, "with the others spinning") },
     Death { options: "watchdog=2", ..death("lockup", "c lockup", CauseKind::SOFT_LOCKUP, "has been in the kernel") },
     Death { options: "hung_task=1", ..death("block", "c block", CauseKind::HUNG_TASK, "has been blocked") },
+    Death {
+        script: Some(concat!(
+            load!(),
+            "echo c keep >/proc/sysrq-trigger & ",
+            "sleep 1; echo c keep >/proc/sysrq-trigger"
+        )),
+        options: "hung_task=3",
+        ..death("kept-mutex", "", CauseKind::HUNG_TASK, "s: it waits on thread ")
+    },
+    Death {
+        script: Some(concat!(load!(), "echo c circle >/proc/sysrq-trigger & echo c circle >/proc/sysrq-trigger")),
+        options: "hung_task=3",
+        ..death("mutex-circle", "", CauseKind::HUNG_TASK, ", which waits on itself")
+    },
     Death {
         options: "watchdog=2",
         ..death("irqs-off", "c irqs-off", CauseKind::SOFT_LOCKUP, "has taken no interrupt")

@@ -1,11 +1,14 @@
-//! The section of locks: holders of the kernel's own, and the locks that processors spin for.
+//! The section of locks: holders of the kernel's own, the locks that processors spin for, and the mutexes for which
+//! threads sleep.
 
 use kwab_format::record::{Lock, LockKind, LockWait};
 use machine::cpu::{self, CpuId};
 use machine::crash;
 use machine::sync::Holder;
 
+use super::tasks::waits_on;
 use super::{Dump, Scope, Stop, Subject};
+use crate::task::Thread;
 use crate::{log, mm, task};
 
 type HolderOf = fn() -> Option<Holder>;
@@ -44,7 +47,57 @@ pub(super) fn locks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
             ..LockWait::default()
         })?;
     }
-    Ok(())
+    mutexes(dump)
+}
+
+/// Mutexes that are told once, and threads that are told to wait for one.
+const MOST: usize = 128;
+
+/// Who sleeps for which mutex, and who has it. The tree was locked for a section before: a thread that is not found
+/// says nothing of a mutex.
+fn mutexes(dump: &mut Dump<'_>) -> Result<(), Stop> {
+    let mut told = [0; MOST];
+    let mut outcome = Ok(());
+    let now = machine::time::now();
+    let seen = task::tree::try_threads(|threads| {
+        let waiters = threads.iter().filter_map(|thread| Some((thread, waits_on(&thread.sched)?)));
+        for ((thread, holder), slot) in waiters.zip(0..) {
+            let wait = thread.sched.waits();
+            let known = told.get(..slot).unwrap_or(&[]).contains(&wait.object);
+            outcome = match told.get_mut(slot) {
+                Some(slot) => {
+                    *slot = wait.object;
+                    let owner = threads.get(holder).filter(|_| !known);
+                    owner.map_or(Ok(()), |owner| held(dump, wait.object, owner)).and_then(|()| {
+                        dump.put(&LockWait {
+                            addr: Some(wait.object),
+                            waiter_pid: Some(thread.pid()),
+                            waiter_tid: Some(thread.tid()),
+                            waited_ns: Some(now.saturating_sub(wait.since)),
+                            kind: Some(LockKind::MUTEX),
+                            ..LockWait::default()
+                        })
+                    })
+                }
+                None => Err(Stop::Enough),
+            };
+            if outcome.is_err() {
+                break;
+            }
+        }
+    });
+    seen.ok_or(Stop::Locked).and(outcome)
+}
+
+/// A mutex that a thread has, or will have next.
+fn held(dump: &mut Dump<'_>, addr: u64, owner: &Thread) -> Result<(), Stop> {
+    dump.put(&Lock {
+        addr: Some(addr),
+        kind: Some(LockKind::MUTEX),
+        holder_pid: Some(owner.pid()),
+        holder_tid: Some(owner.tid()),
+        ..Lock::default()
+    })
 }
 
 fn put(dump: &mut Dump<'_>, addr: Option<u64>, name: Option<&str>, holder: Holder) -> Result<(), Stop> {

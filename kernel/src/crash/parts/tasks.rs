@@ -17,7 +17,7 @@ use super::cause::name_of;
 use super::dump::LOCK_PATIENCE;
 use super::stacks::memory;
 use super::{Dump, Scope, Stop, Subject};
-use crate::sched::ThreadState;
+use crate::sched::{SchedState, ThreadState};
 use crate::sync::WaitReason;
 use crate::task::{Process, Thread, signal, tree};
 
@@ -85,6 +85,7 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, seen: &mut 
         state: Some(state_of(thread, current)),
         wait_reason: waits.map(str::as_bytes),
         wait_object: Some(wait.object).filter(|object| asleep && *object != 0),
+        wait_tid: waits_on(&thread.sched),
         wait_object_name: WaitReason::text(wait.reason).filter(|_| asleep).map(str::as_bytes),
         deadline_ns: wait.deadline.filter(|_| asleep),
         state_ns: Some(now.saturating_sub(wait.since)),
@@ -121,6 +122,13 @@ fn live(dump: &mut Dump<'_>, subject: &Subject<'_>, thread: &Thread, seen: &mut 
     let Some(left) = seen.left.checked_sub(1) else { return Ok(()) };
     seen.left = left;
     switched_out(dump, subject, thread, &resume)
+}
+
+/// The thread that has, or will have next, the mutex for which this one sleeps.
+pub(super) fn waits_on(thread: &SchedState) -> Option<u32> {
+    let wait = thread.waits();
+    let sleeps = thread.state() == ThreadState::Uninterruptible && wait.reason == WaitReason::Mutex.number();
+    Some(wait.on).filter(|on| sleeps && *on != 0)
 }
 
 /// The registers that the switch from the thread saved, and the innermost bytes of its stack.

@@ -6,8 +6,8 @@
 //! ([`crate::sched::breathe`]): a call of any length that comes to those makes progress. A mark that stays for too long
 //! is a *soft lockup*. A processor that does not even take its interrupt, a *hard lockup*, is noticed by its neighbour
 //! or, where there is none that runs, by a timer of the machine ([`hardware`]). A thread that sleeps where no signal
-//! can wake it for too long is *hung*, unless a thread that waits for a processor may hold what it waits for. All end
-//! in a dump; [`patience`] has the limits. A program that loops in user mode is not a hang: a dump that is asked for
+//! can wake it for too long is *hung* ([`blocked`]). All end in a dump; [`patience`] has the limits. A program that
+//! loops in user mode is not a hang: a dump that is asked for
 //! shows where it is.
 
 use core::sync::atomic::{AtomicU64, Ordering};
@@ -18,10 +18,9 @@ use machine::time::{Nanos, now};
 
 use super::panic;
 use crate::patience;
-use crate::sched::{HEARTBEAT, ThreadState};
-use crate::sync::WaitReason;
-use crate::task::tree;
+use crate::sched::HEARTBEAT;
 
+mod blocked;
 mod faults;
 pub(super) mod hardware;
 mod quiet;
@@ -61,7 +60,7 @@ pub fn tick(marked: bool) {
     let due = NEXT_TASKS.load(Ordering::Relaxed);
     let mine = || NEXT_TASKS.compare_exchange(due, now + TASKS_EVERY, Ordering::Relaxed, Ordering::Relaxed).is_ok();
     if now >= due && mine() {
-        look_at_tasks(now);
+        blocked::look(now);
     }
 }
 
@@ -87,31 +86,5 @@ fn look_at_neighbour(now: Nanos) {
         let seconds = silent / 1_000_000_000;
         let message = format_args!("hard lockup: CPU {next} has taken no interrupt for {seconds} s");
         panic::die(CauseKind::SOFT_LOCKUP, Reason::HANG, message);
-    }
-}
-
-fn look_at_tasks(now: Nanos) {
-    let Some(limit) = patience::TASK.limit() else { return };
-    let mut hung = None;
-    // The holder of a mutex may be any thread that is kept from going on with a call: by others of the same user, or of
-    // another.
-    let (mut waits_for_mutex, mut delayed) = (true, false);
-    // An interrupt does not wait: if the tree is locked, next time.
-    let _ = tree::try_visit(
-        &mut |thread| {
-            let waits = thread.sched.waits();
-            let slept = now.saturating_sub(waits.since);
-            if thread.sched.state() == ThreadState::Uninterruptible && !thread.kernel_thread && slept > limit {
-                hung = Some((thread.tid(), slept));
-                waits_for_mutex &= waits.reason == WaitReason::Mutex.number();
-            }
-            delayed |= thread.sched.is_delayed(now, HEARTBEAT);
-            waits_for_mutex
-        },
-        &mut |_| false,
-    );
-    if let Some((tid, slept)) = hung.filter(|_| !(waits_for_mutex && delayed)) {
-        let message = format_args!("hung task: thread {tid} has been blocked for {} s", slept / 1_000_000_000);
-        panic::die(CauseKind::HUNG_TASK, Reason::HANG, message);
     }
 }

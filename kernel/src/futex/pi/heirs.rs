@@ -13,27 +13,39 @@ use machine::user;
 use super::{Attempt, Key, List, OWNER_DIED, TID_MASK, WAITERS, Waiter, dequeue, exchange, hand_over, list, prepare};
 use super::{load, make_writable, rename_owner};
 use crate::sched;
-use crate::task::Task;
+use crate::task::{Task, Tid};
 
 /// Attempts at a word that other threads keep changing, for a thread that ends and cannot be killed once more.
 const ATTEMPTS: u32 = 1000;
 
-/// The running thread ends: what others wait for and it still has goes to them, also where a program's own clean-up has
-/// already emptied the word. From here on it is waited for no more.
-pub fn release_all(me: &Task) {
+/// The running thread ends, or (`exec`) executes another program: what others wait for and it still has goes to them,
+/// also where a program's own clean-up has already emptied the word. One that ends is waited for no more.
+pub fn release_all(me: &Task, exec: bool) {
     loop {
         let held = {
             let waiting = list();
-            me.pi_released.store(true, Ordering::Relaxed);
+            if !exec {
+                me.pi_released.store(true, Ordering::Relaxed);
+            }
             let mine =
                 waiting.iter().find(|waiter| waiter.owner.load(Ordering::Relaxed) == me.tid() && !waiter.is_granted());
             mine.map(|waiter| (waiter.addr, waiter.key))
         };
         let Some((addr, key)) = held else { return };
-        let reachable = matches!(key, Key::Private { .. });
+        // A waiter may be in another space, a copy of this one for instance: that word is for it to write.
+        let own_space = me.mm().map(|mm| Arc::as_ptr(&mm).addr());
+        let reachable = matches!(key, Key::Private { space, .. } if Some(space) == own_space);
         if !reachable || !pass_on(me, addr, &key, true) {
             appoint(&mut list(), &key, me.tid());
         }
+    }
+}
+
+/// The owner `old`, which executes a program, goes on as `new`. Its words still have the old number, so that no thread
+/// queues for them meanwhile.
+pub fn renumber(old: Tid, new: Tid) {
+    for waiter in list().iter().filter(|waiter| waiter.owner.load(Ordering::Relaxed) == old) {
+        waiter.owner.store(new, Ordering::Relaxed);
     }
 }
 

@@ -306,9 +306,40 @@ impl Socket {
             None if nonblocking => return Err(Errno::EAGAIN),
             None => target.writable.wait_exclusive(None, || attempt().transpose())??,
         };
-        self.connect_to_process(&server, credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 }));
+        let credentials = credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 });
+        let outcome = self.become_client(&server, credentials);
+        if outcome.is_err() {
+            target.withdraw(&server);
+        }
         target.readable.wake_one();
+        outcome
+    }
+
+    /// The connection is made, unless this socket has become something else meanwhile, by another thread's call.
+    fn become_client(&self, server: &Arc<Socket>, credentials: Credentials) -> Result<(), Errno> {
+        let peer_address = server.state.lock().address.clone();
+        let mut state = self.state.lock();
+        match state.role {
+            Role::Idle => {}
+            Role::Connected { .. } => return Err(Errno::EISCONN),
+            Role::Listening { .. } => return Err(Errno::EINVAL),
+        }
+        state.role = Role::Connected { peer: Arc::downgrade(server), peer_address };
+        state.peer_credentials = Some(credentials);
         Ok(())
+    }
+
+    /// Takes a connection back that waits to be accepted; who has accepted it already learns of its end.
+    fn withdraw(&self, server: &Arc<Socket>) {
+        let mut state = self.state.lock();
+        if let Role::Listening { waiting, .. } = &mut state.role {
+            waiting.retain(|other| !Arc::ptr_eq(other, server));
+        }
+        drop(state);
+        self.writable.wake_one();
+        // This socket is not its peer: its close must not reach it.
+        server.state.lock().role = Role::Idle;
+        server.hang_up(false);
     }
 
     /// A datagram socket forgets its peer (`AF_UNSPEC`). EINVAL for other kinds: their peer is to see the end.

@@ -1,7 +1,7 @@
 //! Interval timers: `setitimer`, `alarm`, and the base of POSIX timers.
 //!
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when
-//! it comes too early the timer looks at its clock and sleeps on.
+//! it comes too early the timer waits with the process ([`super::ParkedTimers`]), whose ticks look at it.
 //!
 //! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it
 //! would have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never
@@ -14,8 +14,9 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
+use super::parked::Place;
 use crate::sched::timer::{Action, Armed, Expire, arm};
-use crate::task::clock::Clock;
+use crate::task::clock::{Clock, process_time};
 use crate::task::signal;
 use crate::task::{Process, Tid, tree};
 
@@ -64,6 +65,8 @@ struct ItimerState {
     /// `next` is a reading of the clock and moves with it; else it is so much time from when the timer was set.
     absolute: bool,
     armed: Option<Armed>,
+    /// Where it waits for the process whose clock it goes by.
+    parked: Option<Place>,
     /// It went off at `next`, and goes on when its signal is taken.
     waits: bool,
     /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting
@@ -92,6 +95,11 @@ impl IntervalTimer {
         state.absolute = absolute;
         if let Some(armed) = state.armed.take() {
             armed.disarm();
+        }
+        if let Some(place) = state.parked.take()
+            && let Some(process) = self.clock.process()
+        {
+            process.parked_timers.unpark(place);
         }
         state.next = next;
         state.interval = interval;
@@ -131,7 +139,7 @@ impl IntervalTimer {
         if state.next == 0 {
             return (0, state.interval);
         }
-        let read = self.clock.read().unwrap_or(0);
+        let Ok(read) = self.clock.read() else { return (0, 0) };
         let unheard = self.notify == Notify::Nothing && read >= state.next;
         if unheard && state.interval == 0 {
             return (0, 0);
@@ -141,8 +149,8 @@ impl IntervalTimer {
     }
 
     /// The clock it goes by.
-    pub fn clock(&self) -> Clock {
-        self.clock
+    pub fn clock(&self) -> &Clock {
+        &self.clock
     }
 
     /// Overruns of the last signal taken.
@@ -240,7 +248,21 @@ impl IntervalTimer {
         arm(at, Action::Fire(Arc::new(Shot { timer: self.clone(), generation })))
     }
 
-    fn expire(self: &Arc<Self>, generation: u64) {
+    /// The estimate of a processor-time clock, which reads `read`, was early.
+    fn park(self: &Arc<Self>, state: &mut ItimerState, read: Nanos) {
+        let left = state.next - read;
+        match self.clock.process() {
+            // A thread's clock is behind its process's.
+            Some(process) => {
+                let at = process_time(&process).saturating_add(left);
+                state.parked = Some(process.parked_timers.park(at, self, state.generation));
+            }
+            None => state.armed = Some(self.arm(now() + left.max(MIN_STEP), state.generation)),
+        }
+    }
+
+    /// It went off, or may have, in the setting with this number.
+    pub(super) fn expire(self: &Arc<Self>, generation: u64) {
         let Some(process) = self.process.upgrade() else { return };
         {
             let mut state = self.state.lock();
@@ -248,10 +270,11 @@ impl IntervalTimer {
                 return;
             }
             state.armed = None;
-            if self.clock.read().unwrap_or(u64::MAX) < state.next {
-                // The estimate of a processor-time clock was early.
-                let at = self.clock.to_monotonic(state.next).max(now() + MIN_STEP);
-                state.armed = Some(self.arm(at, generation));
+            state.parked = None;
+            // A clock that ended with its process never reads more.
+            let Ok(read) = self.clock.read() else { return };
+            if read < state.next {
+                self.park(&mut state, read);
                 return;
             }
             match state.interval {
@@ -301,8 +324,8 @@ impl Itimers {
         let slot = self.0.get(which).ok_or(Errno::EINVAL)?;
         let (clock, signal) = match which {
             0 => (Clock::Monotonic, sig::ALRM),
-            1 => (Clock::Process(process.pid), sig::VTALRM),
-            _ => (Clock::Process(process.pid), sig::PROF),
+            1 => (Clock::of_process(process), sig::VTALRM),
+            _ => (Clock::of_process(process), sig::PROF),
         };
         let mut slot = slot.0.lock();
         if slot.is_none() && after == 0 {
@@ -310,7 +333,7 @@ impl Itimers {
         }
         let timer = slot.get_or_insert_with(|| IntervalTimer::new(process, clock, Notify::Itimer(signal))).clone();
         drop(slot);
-        let next = if after == 0 { 0 } else { clock.read()?.saturating_add(after) };
+        let next = if after == 0 { 0 } else { timer.clock.read()?.saturating_add(after) };
         Ok(timer.set(next, interval))
     }
 

@@ -2,7 +2,7 @@
 //!
 //! Each subject is a type of its own that keeps its invariants: [`Family`] (group, session, parent), [`Life`] (running,
 //! stopped, ending, zombie), [`Threads`], [`ProcessSignals`], [`Accounting`] (usage and limits), [`OomScore`], timers
-//! in [`itimer`] and [`posix`].
+//! in [`itimer`] and [`posix`], [`ParkedTimers`].
 
 use alloc::sync::Arc;
 use core::fmt;
@@ -23,6 +23,7 @@ pub mod family;
 pub mod itimer;
 mod life;
 mod oom_score;
+mod parked;
 pub mod posix;
 mod signals;
 mod threads;
@@ -32,6 +33,7 @@ use family::Family;
 use itimer::Itimers;
 pub use life::{Change, Changes, Ended, Life, Phase};
 pub use oom_score::OomScore;
+pub use parked::ParkedTimers;
 use posix::PosixTimers;
 pub use signals::{Actions, ProcessSignals};
 pub use threads::Threads;
@@ -58,6 +60,8 @@ pub struct Process {
     pub itimers: Itimers,
     /// Timers of timer_create(2).
     pub timers: PosixTimers,
+    /// Timers of any process that wait until this one has run.
+    pub parked_timers: ParkedTimers,
     /// Execution domain (personality(2)).
     personality: AtomicU32,
 }
@@ -105,6 +109,7 @@ impl Process {
             oom_score: like.map_or_else(OomScore::default, |parent| parent.oom_score.inherited()),
             itimers: Itimers::default(),
             timers: PosixTimers::default(),
+            parked_timers: ParkedTimers::default(),
             personality: AtomicU32::new(like.map_or(0, Process::personality)),
         })
     }

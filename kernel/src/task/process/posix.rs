@@ -11,7 +11,6 @@ use machine::sync::SpinLock;
 use super::itimer::IntervalTimer;
 use crate::mm::frames;
 use crate::task::account::Charge;
-use crate::task::clock::Clock;
 
 /// A process's timers.
 pub struct PosixTimers(SpinLock<Table>);
@@ -65,13 +64,8 @@ impl PosixTimers {
     /// The wall clock was set `by` nanoseconds forward (negative: back).
     pub fn wall_moved(&self, by: i64) {
         let table = self.0.lock();
-        let moved: Vec<Arc<IntervalTimer>> = table
-            .timers
-            .values()
-            .map(|(timer, _)| timer)
-            .filter(|timer| timer.clock() == Clock::Real)
-            .cloned()
-            .collect();
+        let moved: Vec<Arc<IntervalTimer>> =
+            table.timers.values().map(|(timer, _)| timer).filter(|timer| timer.clock().is_wall()).cloned().collect();
         drop(table);
         for timer in moved {
             timer.wall_moved(by);

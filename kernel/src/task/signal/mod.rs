@@ -16,7 +16,7 @@ use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::account::{Charge, Kind};
 use crate::task::process::Ended;
-use crate::task::{PendingSignals, Pid, Process, Task, Thread, ThreadRef, current, limits::resource, tree};
+use crate::task::{PendingSignals, Process, Task, Thread, ThreadRef, current, limits::resource};
 use crate::trace::flight;
 
 pub mod deliver;
@@ -252,18 +252,6 @@ pub fn force(info: SigInfo) {
     }
     me.signals.pending.push(info, |_| admit(&me.process, Some(&me), Limit::Lifted));
     machine::cpu::request_work();
-}
-
-/// Sends to every process of a group; `ESRCH` when there is none.
-pub fn send_group(pgid: Pid, info: SigInfo) -> Result<(), Errno> {
-    let members = tree::group_members(pgid);
-    if members.is_empty() {
-        return Err(Errno::ESRCH);
-    }
-    for process in &members {
-        send_process(process, info.clone())?;
-    }
-    Ok(())
 }
 
 /// What a call by the running thread puts into `siginfo`: its process and real user.

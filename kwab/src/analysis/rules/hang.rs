@@ -6,8 +6,8 @@
 
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
-use super::tasks::{is_asleep, label, lock_name, party};
-use super::{before, fault_loop};
+use super::tasks::{blame_of, is_asleep, label, lock_name, party};
+use super::{before, fault_loop, holders};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
@@ -20,16 +20,18 @@ use crate::model::{Located, RecordRef};
 /// The task that hangs: the one the cause names, or the one that has slept longest without a signal being able to wake
 /// it.
 fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
-    let named =
-        ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task));
+    let told = blocked_thread(&ctx.death.message);
+    let told = ctx.case.tasks.iter().find(|task| told.is_some() && task.tid.or(task.pid) == told && is_asleep(task));
+    let named = told.or_else(|| {
+        ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task))
+    });
     let blocked = ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::BLOCKED));
     named.or_else(|| blocked.max_by_key(|task| task.state_ns))
 }
 
-/// The function on whose behalf a task sleeps.
-pub(super) fn blame_of(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty> {
-    let tid = task.tid.or(task.pid)?;
-    blame::guilty(&stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid))
+/// The thread in `hung task: thread 7 has been blocked for 120 s`.
+fn blocked_thread(message: &str) -> Option<u32> {
+    message.strip_prefix("hung task: thread ")?.split_once(" has been blocked")?.0.parse().ok()
 }
 
 /// A task sleeps, no task holds what it waits for, and none woke it.
@@ -139,14 +141,17 @@ fn told_of(ctx: &Context<'_, '_>) -> Claim {
 /// A task that sleeps and is not woken.
 fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Claim {
     let guilty = blame_of(ctx, task);
-    let held_in = guilty.as_ref().map(|guilty| format!(", in {}", guilty.name)).unwrap_or_default();
+    let chain = holders::chain(ctx, task);
+    let held_in = guilty.as_ref().filter(|_| chain.is_empty()).map(|guilty| format!(", in {}", guilty.name));
     let state = task.state.and_then(TaskState::name).unwrap_or("asleep");
     let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
-    let mut claim = Claim::new(format!("{} hangs, waiting for {}{held_in}", label(task), waits_for(ctx, task)))
+    let what = holders::in_words(ctx, &chain).unwrap_or_else(|| waits_for(task));
+    let mut claim = Claim::new(format!("{} hangs, waiting for {what}{}", label(task), held_in.unwrap_or_default()))
         .because(weight, format!("{state}{seconds}: {}", text(task.wait_reason)), Some(task.at))
         .blames(guilty);
+    claim = holders::explain(ctx, &chain, claim);
     let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
-    if let Some(lock) = lock {
+    if let Some(lock) = lock.filter(|_| chain.is_empty()) {
         claim = claim.because(0.3, format!("held: {}", lock_name(lock.name, lock.location)), Some(lock.at));
     }
     if let Some(failed) = before::failed(ctx, task) {
@@ -290,16 +295,9 @@ fn spins_for(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
     Some((format!("{waiter} waits for {what}{}", holder.unwrap_or_default()), Some(wait.at)))
 }
 
-fn waits_for(ctx: &Context<'_, '_>, task: &Task<'_>) -> String {
-    let lock = ctx.case.locks.iter().find(|lock| lock.addr.is_some() && lock.addr == task.wait_object);
-    let holder = lock.and_then(|lock| lock.holder_tid.or(lock.holder_pid)).or(task.wait_tid);
-    let by_tid =
-        |tid: u32| ctx.case.tasks.iter().find(|other| other.tid.or(other.pid) == Some(tid)).map(|other| label(other));
-    match holder {
-        Some(tid) => by_tid(tid).unwrap_or_else(|| format!("thread {tid}")),
-        None => match text(task.wait_reason) {
-            reason if reason.trim().is_empty() => "an event that the dump does not name".to_owned(),
-            reason => reason,
-        },
+fn waits_for(task: &Task<'_>) -> String {
+    match text(task.wait_reason) {
+        reason if reason.trim().is_empty() => "an event that the dump does not name".to_owned(),
+        reason => reason,
     }
 }

@@ -12,6 +12,7 @@ mod deliberate;
 mod fault_loop;
 mod hang;
 mod hardware;
+mod holders;
 mod invariants;
 mod memory;
 mod panic;

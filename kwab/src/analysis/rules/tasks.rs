@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 
 use kwab_format::record::{LockKind, Task, TaskState};
 
+use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::quote::text;
+use crate::analysis::stacks;
 use crate::model::{Located, RecordRef};
 
 /// Who holds or awaits a lock: a thread, or a processor when no thread is said.
@@ -34,17 +36,29 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut holders: BTreeMap<u64, (Party, RecordRef, String)> = BTreeMap::new();
     for lock in &ctx.case.locks {
         if let (Some(addr), Some(holder)) = (lock.addr, party(lock.holder_tid, lock.holder_pid, lock.holder_cpu)) {
-            holders.insert(addr, (holder, lock.at, lock_name(lock.name, lock.location)));
+            holders.insert(addr, (holder, lock.at, named(lock.kind, lock.name, lock.location)));
         }
     }
     let mut awaits: BTreeMap<Party, (u64, RecordRef, String)> = BTreeMap::new();
     for wait in &ctx.case.waits {
         if let (Some(addr), Some(waiter)) = (wait.addr, party(wait.waiter_tid, wait.waiter_pid, wait.waiter_cpu)) {
-            awaits.insert(waiter, (addr, wait.at, lock_name(wait.name, wait.location)));
+            awaits.insert(waiter, (addr, wait.at, named(wait.kind, wait.name, wait.location)));
         }
     }
+    // What a thread's own record says of it, where the section of locks is lost.
+    for task in ctx.case.tasks.iter().filter(|task| is_asleep(task)) {
+        if let (Some(tid), Some(addr), Some(on)) = (task.tid.or(task.pid), task.wait_object, task.wait_tid) {
+            let mutex = || "a mutex".to_owned();
+            awaits.entry(Party::Thread(tid)).or_insert_with(|| (addr, task.at, mutex()));
+            holders.entry(addr).or_insert_with(|| (Party::Thread(on), task.at, mutex()));
+        }
+    }
+    let who = |party: &Party| {
+        let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid).map(Party::Thread).as_ref() == Some(party));
+        task.map_or_else(|| party.to_string(), |task| label(task))
+    };
     if let Some(circle) = circle(&awaits, &holders) {
-        let names: Vec<String> = circle.iter().map(ToString::to_string).collect();
+        let names: Vec<String> = circle.iter().map(who).collect();
         let text = match circle.len() {
             1 => format!("{} waits for a lock that it holds itself", names[0]),
             _ => format!("deadlock: {} wait for each other's locks", names.join(" and ")),
@@ -53,8 +67,8 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
         for party in circle {
             let (addr, at, what) = &awaits[&party];
             let (holder, held_at, held) = &holders[addr];
-            claim = claim.proven(0.7, format!("{party} waits for {what} ({addr:#x})"), Some(*at));
-            claim = claim.because(0.3, format!("{holder} holds {held} ({addr:#x})"), Some(*held_at));
+            claim = claim.proven(0.7, format!("{} waits for {what} ({addr:#x})", who(&party)), Some(*at));
+            claim = claim.because(0.3, format!("{} holds {held} ({addr:#x})", who(holder)), Some(*held_at));
         }
         return vec![claim];
     }
@@ -92,6 +106,14 @@ fn circle(
     found
 }
 
+/// A lock of this kind, with its name and where it was taken as far as they are known.
+fn named(kind: Option<LockKind>, name: Option<&[u8]>, location: Option<&[u8]>) -> String {
+    match (kind, name, location) {
+        (Some(LockKind::MUTEX), None, None) => "a mutex".to_owned(),
+        _ => lock_name(name, location),
+    }
+}
+
 pub(super) fn lock_name(name: Option<&[u8]>, location: Option<&[u8]>) -> String {
     let (name, location) = (text(name), text(location));
     match (name.is_empty(), location.is_empty()) {
@@ -108,6 +130,12 @@ pub(super) fn is_asleep(task: &Task<'_>) -> bool {
 
 pub(super) fn label(task: &Task<'_>) -> String {
     format!("{}[{}]", text(task.comm), task.tid.or(task.pid).unwrap_or(0))
+}
+
+/// The function on whose behalf a task sleeps.
+pub(super) fn blame_of(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty> {
+    let tid = task.tid.or(task.pid)?;
+    blame::guilty(&stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid))
 }
 
 /// A spinning lock whose holder sleeps.

@@ -286,3 +286,104 @@ fn a_bus_error_in_shared_memory_without_a_file_is_the_kernel_s() {
     assert!(told(&shared, "kernel::mm::shared::SharedMemory::page") && shared.hypotheses[0].score < 0.7);
     assert!(death(b"Anonymous").hypotheses.iter().all(|found| found.rule != "BUS"));
 }
+
+/// Task `tid` sleeps for the mutex at `object`, which `on` has.
+fn mutex_waiter(tid: u32, object: u64, on: u32) -> Task<'static> {
+    Task {
+        state: Some(TaskState::BLOCKED),
+        wait_object: Some(object),
+        wait_object_name: Some(b"a mutex of the kernel"),
+        wait_tid: Some(on),
+        ..sleeper(tid, 1, "write")
+    }
+}
+
+fn mutex(addr: u64, tid: u32) -> Lock<'static> {
+    Lock {
+        addr: Some(addr),
+        kind: Some(LockKind::MUTEX),
+        holder_pid: Some(tid),
+        holder_tid: Some(tid),
+        ..Lock::default()
+    }
+}
+
+fn awaited(addr: u64, tid: u32) -> LockWait<'static> {
+    LockWait {
+        addr: Some(addr),
+        kind: Some(LockKind::MUTEX),
+        waiter_pid: Some(tid),
+        waiter_tid: Some(tid),
+        ..LockWait::default()
+    }
+}
+
+fn hung(message: &'static str) -> Cause<'static> {
+    Cause { kind: Some(CauseKind::HUNG_TASK), message: Some(message.as_bytes()), ..stopped() }
+}
+
+fn first_of(maker: &Maker) -> (String, String) {
+    let triage = judge_as(&Symbols::new(), maker);
+    let first = triage.hypotheses.first().expect("a hypothesis");
+    (first.rule.to_owned(), first.claim.clone())
+}
+
+#[test]
+fn the_holder_of_a_mutex_is_named_with_what_it_does() {
+    let message = "hung task: thread 4 has been blocked for 15 s: it waits on thread 3, which sleeps";
+    let holder =
+        |state| Task { state: Some(state), wait_object_name: Some(b"a point in time"), ..sleeper(3, 1, "read") };
+    let maker = |state| {
+        // One that is runnable for long is a finding of its own.
+        let since = if state == TaskState::BLOCKED { 16 * SECOND } else { SECOND / 10 };
+        ours()
+            .put(C, &hung(message))
+            .put(SectionKind::TASKS, &Task { state_ns: Some(since), ..holder(state) })
+            .put(SectionKind::TASKS, &mutex_waiter(4, 0xa0, 3))
+    };
+    let says = |state, end: &str| {
+        let with_locks =
+            maker(state).put(SectionKind::LOCKS, &mutex(0xa0, 3)).put(SectionKind::LOCKS, &awaited(0xa0, 4));
+        // The tasks alone say it too.
+        for maker in [with_locks, maker(state)] {
+            let (rule, claim) = first_of(&maker);
+            assert_eq!(
+                (rule.as_str(), claim),
+                ("HANG", format!("prog[4] hangs, waiting for a mutex that prog[3] has, {end}"))
+            );
+        }
+    };
+    says(TaskState::BLOCKED, "which sleeps");
+    says(TaskState::RUNNABLE, "which is kept from a processor");
+    says(TaskState::RUNNING, "which runs");
+}
+
+#[test]
+fn a_chain_of_mutexes_is_followed_to_its_end() {
+    let maker = ours()
+        .put(C, &hung("hung task: thread 4 has been blocked for 15 s: it waits on thread 2, which sleeps"))
+        .put(SectionKind::TASKS, &sleeper(2, 1, "read"))
+        .put(SectionKind::TASKS, &mutex_waiter(3, 0xb0, 2))
+        .put(SectionKind::TASKS, &mutex_waiter(4, 0xa0, 3));
+    let (_, claim) = first_of(&maker);
+    let way = "a mutex that prog[3] has, which waits for a mutex that prog[2] has, which sleeps";
+    assert_eq!(claim, format!("prog[4] hangs, waiting for {way}"));
+}
+
+#[test]
+fn a_circle_of_mutexes_is_a_deadlock_also_where_the_locks_are_lost() {
+    let message = "hung task: thread 4 has been blocked for 15 s: it waits on thread 3, which waits on itself";
+    let tasks = ours()
+        .put(C, &hung(message))
+        .put(SectionKind::TASKS, &mutex_waiter(3, 0xb0, 4))
+        .put(SectionKind::TASKS, &mutex_waiter(4, 0xa0, 3));
+    let (rule, claim) = first_of(&tasks);
+    assert_eq!(
+        (rule.as_str(), claim.as_str()),
+        ("DEADLOCK", "deadlock: prog[3] and prog[4] wait for each other's locks")
+    );
+    // A waiter of another mutex, whose holder sleeps, is in no circle.
+    let apart = ours().put(C, &hung(message)).put(SectionKind::TASKS, &mutex_waiter(4, 0xa0, 3));
+    let (rule, _) = first_of(&apart.put(SectionKind::TASKS, &mutex_waiter(3, 0xb0, 2)));
+    assert_eq!(rule, "HANG");
+}
