@@ -32,6 +32,7 @@ pub mod input;
 pub mod item;
 pub mod lines;
 pub mod mend;
+pub mod open;
 pub mod pending;
 pub mod printed;
 pub mod processes;
