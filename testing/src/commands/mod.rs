@@ -24,7 +24,8 @@ pub mod linux_crashes;
 pub mod lost;
 pub mod mutants;
 pub mod outside;
-pub mod readers;
+pub mod python;
+mod readers;
 pub mod results;
 pub mod second_reader;
 pub mod selftest;
@@ -75,6 +76,8 @@ enum Command {
     FuzzSyscalls(fuzz_syscalls::FuzzSyscallsArguments),
     /// Let an unprivileged user take all the memory it can get in every way.
     Hogs(hogs::HogsArguments),
+    /// Build the Python package, install it in a virtual environment and run its tests.
+    Python(python::PythonArguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
     Readers(readers::ReadersArguments),
     /// Check the house rules.
@@ -129,6 +132,7 @@ pub fn main() -> ExitCode {
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Hogs(arguments) => hogs::run(&arguments, consent),
+        Command::Python(arguments) => python::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),
