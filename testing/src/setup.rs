@@ -30,6 +30,8 @@ pub enum Tool {
     Arm64Gcc,
     /// The browser that opens reports.
     Chromium,
+    /// Runs the Python package.
+    Python,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -41,6 +43,7 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::DpkgSource, "dpkg-source", &["dpkg-dev", "xz-utils", "patch"], "unpacks the suites' sources"),
     (Tool::QemuArm, "qemu-system-aarch64", &["qemu-system-arm"], "boots arm64 kernels"),
     (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
+    (Tool::Python, "python3", &["python3", "python3-venv"], "runs the Python package"),
     (Tool::Chromium, "chromium", &["chromium"], "opens reports as a reader does"),
 ];
 

@@ -33,6 +33,7 @@ pub mod item;
 pub mod lines;
 pub mod made;
 pub mod mend;
+pub mod open;
 pub mod pending;
 pub mod printed;
 pub mod processes;

@@ -9,6 +9,7 @@ use kwab_format::wire::{FieldIter, Fields, Raw, unzigzag};
 use kwab_format::{FieldSchema, RawRecord, RecordSchema, Shape};
 use serde_json::{Map, Value};
 
+use super::fields::{MOST_ELEMENTS, is_text, split_prefixed};
 use crate::text::dialect::EventKind;
 use crate::text::lex::{Lexer, Malformed};
 
@@ -78,11 +79,6 @@ const WORDS_OF: &[(&str, &str)] = &[
     ("HugePageVerifyFail", "actual"),
 ];
 
-/// Byte fields that are not text.
-const BINARY: &[&str] = &["build_id", "kernel_build_id", "extended"];
-/// The same, only in these records.
-const BINARY_OF: &[(&str, &str)] = &[("Memory", "bytes"), ("PageCheck", "expected"), ("PageCheck", "actual")];
-
 /// The record as an object with its `type`.
 pub fn object(record: RawRecord<'_>) -> Map<String, Value> {
     let mut out = Map::new();
@@ -105,6 +101,12 @@ pub fn type_name(kind: RecordKind) -> String {
     let snake = snake_case(name);
     let event = EventKind::ALL.iter().find(|event| event.name() == snake);
     event.map_or(snake, |event| event.name().to_string())
+}
+
+/// The description of the records with this type name.
+#[must_use]
+pub fn schema_named(name: &str) -> Option<&'static RecordSchema> {
+    SCHEMA.iter().find(|schema| type_name(RecordKind(schema.kind)) == name)
 }
 
 fn snake_case(name: &str) -> String {
@@ -155,9 +157,7 @@ fn insert(schema: &RecordSchema, name: &str, shape: Shape, raw: Raw<'_>, out: &m
             None => value.into(),
         },
         (Shape::List { fields, .. }, Raw::Bytes(bytes)) => list(schema, fields, bytes),
-        (Shape::Bytes, Raw::Bytes(bytes)) if BINARY.contains(&name) || BINARY_OF.contains(&(schema.name, name)) => {
-            hex(bytes).into()
-        }
+        (Shape::Bytes, Raw::Bytes(bytes)) if !is_text(schema.name, name) => hex(bytes).into(),
         (Shape::Bytes, Raw::Bytes(bytes)) => {
             if std::str::from_utf8(bytes).is_err() {
                 out.insert(format!("{name}_hex"), hex(bytes).into());
@@ -168,9 +168,6 @@ fn insert(schema: &RecordSchema, name: &str, shape: Shape, raw: Raw<'_>, out: &m
     };
     out.insert(name.to_string(), value);
 }
-
-/// Elements of a list that are shown: more than any kernel writes, and few enough that one record is not a burden.
-const MOST_ELEMENTS: usize = 1 << 16;
 
 /// A list of elements; registers become an object by name, as events have them.
 fn list(schema: &RecordSchema, fields: &[FieldSchema], bytes: &[u8]) -> Value {
@@ -211,17 +208,6 @@ fn list(schema: &RecordSchema, fields: &[FieldSchema], bytes: &[u8]) -> Value {
         Value::Object(object)
     });
     Value::Array(renamed.collect())
-}
-
-/// Splits `length, bytes` off the front: FORMAT.md, "lists".
-fn split_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
-    let (&first, rest) = bytes.split_first()?;
-    let (len, rest) = match first {
-        254 => rest.split_first_chunk::<2>().map(|(len, rest)| (usize::from(u16::from_le_bytes(*len)), rest))?,
-        255 => rest.split_first_chunk::<4>().map(|(len, rest)| (u32::from_le_bytes(*len) as usize, rest))?,
-        short => (usize::from(short), rest),
-    };
-    rest.split_at_checked(len)
 }
 
 fn word(raw: Raw<'_>) -> Value {
@@ -328,6 +314,15 @@ fn relaxed_value(lexer: &mut Lexer<'_>, depth: usize) -> Result<Value, Malformed
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_type_name_leads_to_its_description() {
+        for schema in SCHEMA {
+            let name = type_name(RecordKind(schema.kind));
+            assert_eq!(schema_named(&name).map(|found| found.kind), Some(schema.kind), "{name}");
+        }
+        assert!(schema_named("no_such_type").is_none());
+    }
 
     #[test]
     fn both_dialects_give_the_same_json() {

@@ -25,6 +25,7 @@ pub mod lost;
 pub mod mutants;
 pub mod outside;
 pub mod perfetto;
+pub mod python;
 pub mod readers;
 pub mod results;
 pub mod second_reader;
@@ -76,6 +77,8 @@ enum Command {
     FuzzSyscalls(fuzz_syscalls::FuzzSyscallsArguments),
     /// Let an unprivileged user take all the memory it can get in every way.
     Hogs(hogs::HogsArguments),
+    /// Build the Python package, install it in a virtual environment and run its tests.
+    Python(python::PythonArguments),
     /// Open exported core files in gdb, eu-stack and drgn and compare their stacks with ours.
     Readers(readers::ReadersArguments),
     /// Give Perfetto traces to Perfetto's own descriptors and trace processor.
@@ -132,6 +135,7 @@ pub fn main() -> ExitCode {
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Hogs(arguments) => hogs::run(&arguments, consent),
+        Command::Python(arguments) => python::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::Perfetto(arguments) => perfetto::run(&arguments),
         Command::HouseRules => house_rules::run(),

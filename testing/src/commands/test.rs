@@ -16,7 +16,7 @@ use clap::Args;
 
 use super::{
     bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, outside, perfetto, selftest, sizes, suite,
+    linux_crashes, lost, mutants, outside, perfetto, python, selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -68,6 +68,7 @@ const STEPS: &[Step] = &[
     },
     Step { name: "docs", run: |_, _| docs() },
     Step { name: "tests", run: |_, tally| tests(tally) },
+    Step { name: "python", run: |consent, _| python::run(&python::PythonArguments::default(), consent).map(drop) },
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },

@@ -10,6 +10,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("kwab", &["kwab-format", "linux-abi"]),
     ("kwab-cli", &["kwab", "kwab-tui"]),
     ("kwab-tui", &["kwab"]),
+    ("kwab-python", &["kwab"]),
     ("kernel", &["machine", "kernel-logic", "linux-abi", "kwab-format"]),
     ("linux-abi", &[]),
     ("kernel-logic", &["linux-abi"]),

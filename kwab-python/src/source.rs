@@ -1,0 +1,127 @@
+//! Opens inputs, and opens their dumps again: each analysis loads as much of a dump as it needs, from the beginning.
+//!
+//! A file is opened by its path each time and must still be the same one; bytes are kept; a dump made of a log is kept
+//! in a file without a name.
+
+use std::fs::{File, Metadata};
+use std::io;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use kwab::import::open::{self, NotOpened, Opened};
+use kwab::import::{ImportReport, PendingFile};
+use kwab::model::{DumpFile, OpenError};
+use kwab::output::{Replace, Unnamed};
+
+/// Where an input comes from.
+#[derive(Debug, Clone)]
+pub(crate) enum Input {
+    /// The file at a path.
+    Path(PathBuf),
+    /// Bytes in memory.
+    Bytes(Arc<Vec<u8>>),
+}
+
+/// What tells whether a file is still the one that was opened.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Stamp {
+    device: u64,
+    inode: u64,
+    length: u64,
+    changed: (i64, i64),
+}
+
+impl Stamp {
+    fn of(meta: &Metadata) -> Self {
+        Self { device: meta.dev(), inode: meta.ino(), length: meta.len(), changed: (meta.mtime(), meta.mtime_nsec()) }
+    }
+}
+
+/// Where a dump can be read again.
+#[derive(Debug)]
+pub(crate) struct Source {
+    /// How the user named the input.
+    pub(crate) name: PathBuf,
+    /// Which dump of the input it is, from 1.
+    pub(crate) number: usize,
+    /// Dumps that the input holds.
+    pub(crate) dumps: usize,
+    kept: Kept,
+}
+
+#[derive(Debug)]
+enum Kept {
+    Path(Stamp),
+    Bytes(Arc<Vec<u8>>),
+    Made(Mutex<PendingFile>),
+}
+
+impl Source {
+    /// Opens the dump from its beginning.
+    pub(crate) fn open(&self) -> Result<DumpFile, NotOpened> {
+        let mut file = match &self.kept {
+            Kept::Path(stamp) => {
+                let file = File::open(&self.name).map_err(OpenError::Io)?;
+                if Stamp::of(&file.metadata().map_err(OpenError::Io)?) != *stamp {
+                    let text = "the file is not the one that was opened: it was changed or replaced; open it again";
+                    return Err(OpenError::Io(io::Error::other(text)).into());
+                }
+                DumpFile::of_file(file, self.number)?
+            }
+            Kept::Bytes(bytes) => DumpFile::number_of(bytes.to_vec(), self.number)?,
+            Kept::Made(_) => DumpFile::of_file(self.copy().map_err(OpenError::Io)?.into(), 1)?,
+        };
+        (file.number, file.dumps) = (self.number, self.dumps);
+        Ok(file)
+    }
+
+    /// A dump that was made of a log, in a file of its own.
+    fn copy(&self) -> io::Result<Unnamed> {
+        let mut file = Unnamed::in_folder(&std::env::temp_dir())?;
+        if let Kept::Made(made) = &self.kept {
+            made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
+        }
+        io::Seek::rewind(&mut file)?;
+        Ok(file)
+    }
+
+    /// Writes the dump to a file, which is whole or absent.
+    pub(crate) fn save(&self, path: &Path, replace: Replace) -> io::Result<()> {
+        let mut file = Unnamed::in_folder(kwab::output::folder_of(path))?;
+        match &self.kept {
+            Kept::Made(made) => {
+                made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
+            }
+            Kept::Bytes(bytes) => io::Write::write_all(&mut file, bytes)?,
+            Kept::Path(_) => {
+                io::copy(&mut File::open(&self.name)?, &mut file)?;
+            }
+        }
+        file.name(path, replace)
+    }
+}
+
+/// Looks at an input: where each of its dumps can be read, and what the import of a log said.
+pub(crate) fn look(input: &Input, name: &Path) -> Result<(Vec<Source>, Option<ImportReport>), NotOpened> {
+    let opened = match input {
+        Input::Path(path) => open::open(path)?,
+        Input::Bytes(bytes) => open::open_bytes(bytes.to_vec(), &name.display().to_string())?,
+    };
+    let (kept, report): (Vec<Kept>, _) = match (opened, input) {
+        (Opened::Dumps(dumps), Input::Path(path)) => {
+            let stamp = Stamp::of(&std::fs::metadata(path).map_err(OpenError::Io)?);
+            ((0..dumps.count_all()).map(|_| Kept::Path(stamp)).collect(), None)
+        }
+        (Opened::Dumps(dumps), Input::Bytes(bytes)) => {
+            ((0..dumps.count_all()).map(|_| Kept::Bytes(Arc::clone(bytes))).collect(), None)
+        }
+        (Opened::Log(report, dumps), _) => {
+            let files = dumps.into_iter().filter_map(|dump| dump.file);
+            (files.map(|file| Kept::Made(Mutex::new(file))).collect(), Some(*report))
+        }
+    };
+    let dumps = kept.len();
+    let source = |(number, kept)| Source { name: name.to_path_buf(), number, dumps, kept };
+    Ok(((1..).zip(kept).map(source).collect(), report))
+}
