@@ -3,8 +3,7 @@
 //! [`Quiet`] judges a system in which no program runs: asleep for good only if nothing is left that could wake a
 //! thread. [`Repeating`] judges a thread that takes page faults and does nothing else. [`Holders`] judges a thread that
 //! waits for a mutex by the thread that has it. All are fed by a timer interrupt, allocate nothing, and forget what
-//! they
-//! saw as soon as something moves.
+//! they saw as soon as something moves.
 
 /// What a look at a system found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

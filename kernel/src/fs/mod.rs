@@ -24,6 +24,7 @@ pub mod mount;
 pub mod names;
 pub mod open;
 pub mod path;
+pub mod places;
 pub mod seals;
 pub mod sysfs;
 pub mod tmpfs;
@@ -35,6 +36,7 @@ pub use file::{FasyncHook, File, Observers, Watcher};
 pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;
 pub use path::Path;
+pub use places::Place;
 
 use alloc::sync::Arc;
 

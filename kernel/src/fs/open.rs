@@ -14,6 +14,7 @@ use super::file::{File, FileOps, Hold, O_ACCMODE};
 use super::inode::{LinkTarget, NewNode, OpenRequest};
 use super::mount::{MS_NODEV, MS_NOEXEC};
 use super::path::Path;
+use super::places::Place;
 use super::walk::{Last, Parent, Walk};
 use crate::sync::wait::Waiter;
 
@@ -43,8 +44,21 @@ impl How {
     }
 }
 
+/// A file that is found and open, but for its description.
+struct Opened {
+    location: Path,
+    ops: Arc<dyn FileOps>,
+    flags: u32,
+}
+
 /// Opens what `path` names.
-pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Errno> {
+pub fn open(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
+    let Opened { location, ops, flags } = find_or_create(walk, path, how)?;
+    Ok(File::new(location, ops, flags, place))
+}
+
+fn find_or_create(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Opened, Errno> {
     how.flags |= O_LARGEFILE as u32;
     if how.has(O_PATH) {
         return open_path_only(walk, path, how);
@@ -61,7 +75,7 @@ pub fn open(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Arc<File>, Err
 }
 
 /// Opens a path that exists, checking what its owner grants.
-pub fn open_found(walk: &Walk<'_>, location: Path, how: How) -> Result<Arc<File>, Errno> {
+fn open_found(walk: &Walk<'_>, location: Path, how: How) -> Result<Opened, Errno> {
     check_kind(&location, how)?;
     let attr = location.inode().attr();
     attr.check(&walk.who, how.wish())?;
@@ -105,13 +119,14 @@ pub fn exec_found(walk: &Walk<'_>, location: Path) -> Result<Arc<File>, Errno> {
         return Err(Errno::EACCES);
     }
     attr.check(&walk.who, EXECUTE)?;
+    let place = Place::take()?;
     attr.begin_exec()?;
     let request = OpenRequest { flags: 0 };
     let opened = location.inode().clone().open(&request);
     if opened.is_err() {
         location.inode().attr().end_exec();
     }
-    Ok(File::holding(location, opened?, O_LARGEFILE as u32, Hold::Execution))
+    Ok(File::holding(location, opened?, O_LARGEFILE as u32, Hold::Execution, place))
 }
 
 fn check_kind(location: &Path, how: How) -> Result<(), Errno> {
@@ -128,10 +143,10 @@ fn check_kind(location: &Path, how: How) -> Result<(), Errno> {
 }
 
 /// The permissions are settled and a writer is counted: asks the inode for its operations.
-fn finish(location: Path, how: How) -> Result<Arc<File>, Errno> {
+fn finish(location: Path, how: How) -> Result<Opened, Errno> {
     let request = OpenRequest { flags: how.flags };
     match location.inode().clone().open(&request) {
-        Ok(ops) => Ok(File::new(location, ops, how.flags)),
+        Ok(ops) => Ok(Opened { location, ops, flags: how.flags }),
         Err(error) => {
             let attr = location.inode().attr();
             if attr.kind() == S_IFREG && how.flags & O_ACCMODE != 0 {
@@ -142,17 +157,17 @@ fn finish(location: Path, how: How) -> Result<Arc<File>, Errno> {
     }
 }
 
-fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errno> {
     let last = if how.has(O_NOFOLLOW) { Last::Keep } else { Last::Follow };
     let location = walk.find(path, last)?;
     if how.has(O_DIRECTORY) && !location.inode().attr().is_dir() {
         return Err(Errno::ENOTDIR);
     }
-    let kept = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
-    Ok(File::new(location, Arc::new(PathOnly), kept))
+    let flags = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
+    Ok(Opened { location, ops: Arc::new(PathOnly), flags })
 }
 
-fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errno> {
     if how.flags & O_ACCMODE == 0 || how.has(O_CREAT) {
         return Err(Errno::EINVAL);
     }
@@ -169,12 +184,12 @@ fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Err
     finish(location, How { flags: how.flags & !(O_TMPFILE as u32), ..how })
 }
 
-fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
+fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errno> {
     let mut links = 0;
     let mut found = create_at(walk, walk.parent(path)?, how)?;
     loop {
         let (dir, target) = match found {
-            Found::File(file) => return Ok(file),
+            Found::File(opened) => return Ok(opened),
             Found::Link(dir, target) => (dir, target),
         };
         match target {
@@ -190,7 +205,7 @@ fn open_or_create(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, E
 }
 
 enum Found {
-    File(Arc<File>),
+    File(Opened),
     Link(Path, LinkTarget),
 }
 

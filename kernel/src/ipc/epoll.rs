@@ -19,7 +19,7 @@ use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use crate::fs::file::{File, FileOps};
-use crate::fs::{self, anon};
+use crate::fs::{self, Place, anon};
 use crate::mm::frames;
 use crate::sched::breathe;
 use crate::sync::WaitReason;
@@ -91,7 +91,8 @@ pub struct Event {
 struct EpollFile(Arc<Epoll>);
 
 /// Makes an epoll.
-pub fn create() -> Arc<File> {
+pub fn create() -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
     let epoll = Epoll {
         items: SpinLock::new(BTreeMap::new()),
         ready: SpinLock::new(VecDeque::new()),
@@ -99,7 +100,7 @@ pub fn create() -> Arc<File> {
         watchers: SpinLock::new(Vec::new()),
         account: current().creds.with(|creds| creds.account.clone()),
     };
-    anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE)
+    Ok(anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE, place))
 }
 
 impl Wake for Item {

@@ -7,9 +7,9 @@ use linux_abi::Errno;
 use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 
-use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
+use crate::fs::{Place, anon};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 
@@ -27,11 +27,12 @@ const READ_WRITE: u32 = O_RDWR as u32;
 const MOST: u64 = u64::MAX - 1;
 
 /// Makes a counter at `count`; `flags` are `O_NONBLOCK` or nothing.
-pub fn create(count: u64, semaphore: bool, flags: u32) -> Arc<File> {
+pub fn create(count: u64, semaphore: bool, flags: u32) -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
     let readable = WaitQueue::new(WaitReason::EventfdCount);
     let counter =
         EventFd { count: SpinLock::new(count), semaphore, readable, writable: WaitQueue::new(WaitReason::EventfdRoom) };
-    anon::open_shared("anon_inode:[eventfd]", Arc::new(counter), flags | READ_WRITE)
+    Ok(anon::open_shared("anon_inode:[eventfd]", Arc::new(counter), flags | READ_WRITE, place))
 }
 
 impl EventFd {

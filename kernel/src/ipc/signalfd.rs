@@ -12,9 +12,9 @@ use linux_abi::Errno;
 use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 
-use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
+use crate::fs::{Place, anon};
 use crate::sync::wait::{HookId, Mode, WaitQueue, Waiter};
 use crate::task::current;
 use crate::task::signal;
@@ -32,9 +32,10 @@ const READ_WRITE: u32 = O_RDWR as u32;
 const RECORD: usize = 128;
 
 /// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.
-pub fn create(set: SigSet, flags: u32) -> Arc<File> {
+pub fn create(set: SigSet, flags: u32) -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
     let reader = SignalFd { set: SpinLock::new(readable(set)), hooks: SpinLock::new(BTreeMap::new()) };
-    anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE)
+    Ok(anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE, place))
 }
 
 fn readable(set: SigSet) -> SigSet {

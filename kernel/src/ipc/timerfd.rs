@@ -12,9 +12,9 @@ use linux_abi::flags::file::O_RDWR;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
 
-use crate::fs::anon;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
+use crate::fs::{Place, anon};
 use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -63,7 +63,8 @@ static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
 const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
-pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
+pub fn create(clock: Clock, wakes: bool, flags: u32) -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
     let timer = Arc::new(TimerFd {
         clock,
         wakes,
@@ -75,7 +76,7 @@ pub fn create(clock: Clock, wakes: bool, flags: u32) -> Arc<File> {
         timers.retain(|timer| timer.strong_count() > 0);
         timers.push(Arc::downgrade(&timer));
     }
-    anon::open_shared("anon_inode:[timerfd]", Arc::new(TimerFile(timer)), flags | READ_WRITE)
+    Ok(anon::open_shared("anon_inode:[timerfd]", Arc::new(TimerFile(timer)), flags | READ_WRITE, place))
 }
 
 /// The wall clock was set `by` nanoseconds forward (negative: back).

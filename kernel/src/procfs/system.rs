@@ -13,6 +13,7 @@ use machine::time::now;
 use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
+use crate::fs::places;
 use crate::ipc::{charge, epoll};
 use crate::mm::{frames, huge, prefault};
 use crate::task::{clock, limits, tree};
@@ -129,6 +130,19 @@ pub(super) fn epoll_watches(_: Target) -> Text {
 pub(super) fn set_epoll_watches(_: Target, text: &[u8]) -> Result<(), Errno> {
     epoll::set_max_user_watches(parse(text)?);
     Ok(())
+}
+
+pub(super) fn open_files(_: Target) -> Text {
+    // The second number is 0 on Linux too.
+    line(format!("{}\t0\t{}", places::open(), places::limit()).as_bytes())
+}
+
+pub(super) fn open_files_limit(_: Target) -> Text {
+    line(places::limit().to_string().as_bytes())
+}
+
+pub(super) fn set_open_files_limit(_: Target, text: &[u8]) -> Result<(), Errno> {
+    places::set_limit(parse(text)?)
 }
 
 pub(super) fn pipe_pages_soft(_: Target) -> Text {

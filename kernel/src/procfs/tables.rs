@@ -66,7 +66,8 @@ const SYS: &[ProcEntry] = &[
         "fs",
         &[
             dir("epoll", &[control("max_user_watches", system::epoll_watches, system::set_epoll_watches)]),
-            constant("file-max", |_| Ok(b"9223372036854775807\n".to_vec())),
+            control("file-max", system::open_files_limit, system::set_open_files_limit),
+            constant("file-nr", system::open_files),
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
             control("pipe-user-pages-hard", system::pipe_pages_hard, system::set_pipe_pages_hard),

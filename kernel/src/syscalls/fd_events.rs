@@ -45,7 +45,7 @@ fn timerfd_create(call: &mut Call<'_>) -> SysResult {
     };
     may_wake(&call.task, call.int(0))?;
     let wakes = matches!(call.int(0), REALTIME_ALARM | BOOTTIME_ALARM);
-    install(call, timerfd::create(clock, wakes, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0)
+    install(call, timerfd::create(clock, wakes, (flags & O_NONBLOCK) as u32)?, flags & O_CLOEXEC != 0)
 }
 
 fn timer(call: &Call<'_>) -> Result<Arc<TimerFd>, Errno> {
@@ -93,7 +93,7 @@ fn make_signalfd(call: &Call<'_>, flags: u64) -> SysResult {
     let set = SigSet(call.pointer::<u64>(1).read()?);
     only(flags, O_NONBLOCK | O_CLOEXEC)?;
     if call.int(0) == -1 {
-        return install(call, signalfd::create(set, (flags & O_NONBLOCK) as u32), flags & O_CLOEXEC != 0);
+        return install(call, signalfd::create(set, (flags & O_NONBLOCK) as u32)?, flags & O_CLOEXEC != 0);
     }
     call.file(0)?.ops.downcast::<SignalFd>().ok_or(Errno::EINVAL)?.replace(set);
     Ok(call.int(0) as usize)

@@ -55,12 +55,12 @@ pub const CALLS: Calls = &[
         call.flags(1, O_CLOEXEC | O_NONBLOCK | O_DIRECT)?;
         make_pipe(call, call.arg(1))
     }),
-    (nr::eventfd, |call| install(call, eventfd::create(call.word(0), false, 0), false)),
+    (nr::eventfd, |call| install(call, eventfd::create(call.word(0), false, 0)?, false)),
     (nr::eventfd2, |call| {
         let flags = call.word(1);
         only(flags, EFD_SEMAPHORE | EFD_CLOEXEC | EFD_NONBLOCK)?;
         let status = (flags & EFD_NONBLOCK) as u32;
-        let file = eventfd::create(call.word(0), flags & EFD_SEMAPHORE != 0, status);
+        let file = eventfd::create(call.word(0), flags & EFD_SEMAPHORE != 0, status)?;
         install(call, file, flags & EFD_CLOEXEC != 0)
     }),
 ];

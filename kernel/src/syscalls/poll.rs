@@ -57,12 +57,12 @@ pub const CALLS: Calls = &[
     (
         nr::epoll_create,
         |call| {
-            if call.int(0) <= 0 { Err(Errno::EINVAL) } else { install(call, epoll::create(), false) }
+            if call.int(0) <= 0 { Err(Errno::EINVAL) } else { install(call, epoll::create()?, false) }
         },
     ),
     (nr::epoll_create1, |call| {
         call.flags(0, EPOLL_CLOEXEC)?;
-        install(call, epoll::create(), call.arg(0) & EPOLL_CLOEXEC != 0)
+        install(call, epoll::create()?, call.arg(0) & EPOLL_CLOEXEC != 0)
     }),
     (nr::epoll_ctl, epoll_ctl),
     (nr::epoll_wait, |call| {

@@ -18,6 +18,7 @@ use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCS
 use machine::sync::{Once, SpinLock};
 
 use super::{ReadTurn, Trust, Tty, TtyFile, ioctl, job};
+use crate::fs::Place;
 use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
@@ -216,12 +217,13 @@ impl Master {
     }
 
     fn open_peer(&self, flags: u64) -> Result<usize, Errno> {
+        let place = Place::take()?;
         let fs = file_system()?;
         let path = crate::fs::Path { mount: mount_of(fs), dentry: self.entry.clone() };
         let ops = open_end(self.tty.clone(), flags as u32)?;
         let task = task::current();
         let limit = task.process.limit(task::limits::resource::NOFILE).min(1 << 18) as u32;
-        let file = File::new(path, ops, flags as u32);
+        let file = File::new(path, ops, flags as u32, place);
         task.files().install(file, 0, limit, flags & O_CLOEXEC != 0).map(|fd| fd as usize)
     }
 }

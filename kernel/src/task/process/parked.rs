@@ -5,6 +5,7 @@
 //! may time any process, with as many timers as he may have.
 
 use alloc::collections::BTreeMap;
+use alloc::collections::btree_map::OccupiedEntry;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
@@ -61,7 +62,7 @@ impl ParkedTimers {
     pub fn run(&self, used: Nanos) {
         loop {
             let mut waiting = self.waiting.lock();
-            let due = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(|entry| entry.remove());
+            let due = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(OccupiedEntry::remove);
             self.first.store(waiting.first_key_value().map_or(u64::MAX, |((at, _), _)| *at), Relaxed);
             drop(waiting);
             match due {
