@@ -2,21 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::triage;
 use kwab::analysis::verify::Backing;
 use kwab::format;
 use kwab::format::record::RecordKind;
-use kwab::import::open::NotOpened;
 use kwab::memory::Wanted;
 use kwab::model::{Depth, Dump as Loading, DumpFile, json};
 use kwab::output::Replace;
 use kwab::report::address::search::{Pattern, search};
 use kwab::report::address::translate::translate;
 use kwab::report::address::whatis::Question;
-use kwab::report::{catalogue, check, command, inspect};
+use kwab::report::{catalogue, check, inspect};
 use kwab::symbols::SourceLines;
 use kwab::typed::{Expression, FrameChoice, Limits, Subject, print};
 use pyo3::exceptions::PyValueError;
@@ -26,70 +25,16 @@ use serde_json::Value;
 
 use crate::convert;
 use crate::errors::{self, DamagedError, Error, ExpressionError};
+use crate::inner::Inner;
 use crate::memory::{Memory, space};
 use crate::records::{Records, Walk, chosen};
 use crate::source::Source;
 use crate::stacks::{self, Backtrace};
 use crate::symbols::{self, Given, Symbols};
 use crate::table::Table;
-use crate::view::Loaded;
 
 /// A dump no longer than this is judged whole by an inspection; of a longer one, what it reads anyway.
 const JUDGED_WHOLE: u64 = 8 << 20;
-
-/// What the objects of one dump share.
-#[derive(Debug)]
-pub(crate) struct Inner {
-    source: Source,
-    file: Mutex<Option<Arc<DumpFile>>>,
-    view: Mutex<Option<Arc<Loaded>>>,
-}
-
-fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Inner {
-    /// The dump with all its sections, opened at the first use.
-    pub(crate) fn file(&self, py: Python<'_>) -> PyResult<Arc<DumpFile>> {
-        // The lock is waited for without the interpreter's, which its holder may need.
-        py.detach(|| kept(&self.file, || self.source.open())).map_err(|error| self.not_opened(&error))
-    }
-
-    /// The dump as analyses need it, loaded at the first use.
-    pub(crate) fn view(&self, py: Python<'_>) -> PyResult<Arc<Loaded>> {
-        py.detach(|| kept(&self.view, || Ok(Loaded::of(self.source.open()?)))).map_err(|error| self.not_opened(&error))
-    }
-
-    fn fresh(&self, py: Python<'_>) -> PyResult<DumpFile> {
-        py.detach(|| self.source.open()).map_err(|error| self.not_opened(&error))
-    }
-
-    fn not_opened(&self, error: &NotOpened) -> PyErr {
-        errors::of_opening(error, &self.source.name)
-    }
-
-    /// The dump as reports name it.
-    fn name(&self) -> String {
-        self.source.name.display().to_string()
-    }
-
-    /// The dump as the argument of a command.
-    fn named(&self) -> String {
-        command::arguments(&self.source.name, self.source.number)
-    }
-}
-
-/// What a lock holds, made when it is empty.
-fn kept<T>(held: &Mutex<Option<Arc<T>>>, make: impl FnOnce() -> Result<T, NotOpened>) -> Result<Arc<T>, NotOpened> {
-    let mut held = locked(held);
-    if let Some(known) = &*held {
-        return Ok(Arc::clone(known));
-    }
-    let made = Arc::new(make()?);
-    *held = Some(Arc::clone(&made));
-    Ok(made)
-}
 
 /// Something that is wrong with a dump.
 #[pyclass(frozen, get_all, module = "kwab")]
@@ -175,7 +120,7 @@ pub(crate) struct Dump {
 
 impl Dump {
     pub(crate) fn new(source: Source) -> Self {
-        Self { inner: Arc::new(Inner { source, file: Mutex::default(), view: Mutex::default() }) }
+        Self { inner: Arc::new(Inner::new(source)) }
     }
 
     /// Opens the file, when it is not open yet.
@@ -195,13 +140,13 @@ impl Dump {
     /// Which dump of its input it is, from 1.
     #[getter]
     fn number(&self) -> usize {
-        self.inner.source.number
+        self.inner.source().number
     }
 
     /// How many dumps the input holds.
     #[getter]
     fn dumps(&self) -> usize {
-        self.inner.source.dumps
+        self.inner.source().dumps
     }
 
     /// Its length in bytes.
@@ -221,7 +166,7 @@ impl Dump {
     fn defects(&self, py: Python<'_>) -> PyResult<Vec<Defect>> {
         let file = self.file(py)?;
         let mut all: Vec<format::Defect> = file.defects.clone();
-        if let Some(view) = &*locked(&self.inner.view) {
+        if let Some(view) = self.inner.loaded() {
             all.extend(view.dump().defects().iter().filter(|defect| !file.defects.contains(defect)));
         }
         Ok(all.iter().map(Defect::from).collect())
@@ -243,7 +188,7 @@ impl Dump {
         Ok(all.collect())
     }
 
-    /// Its memory.
+    /// The memory that was captured.
     #[getter]
     fn memory(&self) -> Memory {
         Memory::new(Arc::clone(&self.inner))
@@ -442,7 +387,9 @@ impl Dump {
     }
 
     /// What `kwab print --json` prints: variables of a frame or a static, by their types.
-    #[pyo3(signature = (expression = None, symbols = None, *, frame = 0, task = None, pid = None, depth = 3, rows = 16))]
+    #[pyo3(signature = (
+        expression = None, symbols = None, *, frame = 0, task = None, pid = None, depth = 3, rows = 16
+    ))]
     #[expect(clippy::too_many_arguments, reason = "all but the expression are keywords in Python")]
     fn print<'py>(
         &self,
@@ -477,7 +424,7 @@ impl Dump {
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         let replace = if overwrite { Replace::Force } else { Replace::Never };
-        py.detach(|| self.inner.source.save(&path, replace)).map_err(|error| errors::of_system(&error, &path))
+        py.detach(|| self.inner.source().save(&path, replace)).map_err(|error| errors::of_system(&error, &path))
     }
 
     fn __repr__(&self) -> String {

@@ -15,6 +15,7 @@
 mod convert;
 mod dump;
 mod errors;
+mod inner;
 mod memory;
 mod opening;
 mod records;

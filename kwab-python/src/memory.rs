@@ -8,8 +8,8 @@ use pyo3::exceptions::{PyMemoryError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList};
 
-use crate::dump::Inner;
 use crate::errors::{self, AddressSpaceError};
+use crate::inner::Inner;
 
 /// Bytes for which room is made at once: a size that is asked for is not believed before it is there.
 const STEP: u64 = 1 << 20;

@@ -8,8 +8,8 @@ use kwab::symbols::{Finder, IndexCache, Location as Found, Probe, SourceFrame, s
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyList};
 
-use crate::dump::Inner;
 use crate::errors;
+use crate::inner::Inner;
 
 /// The images of a dump.
 #[pyclass(frozen, module = "kwab")]

@@ -155,11 +155,11 @@ pub enum Doing {
 pub enum Stuck {
     /// Waits on itself, over others or not.
     Circle(u32),
-    /// Sleeps.
+    /// The last thread of the chain sleeps.
     Sleeps(u32),
     /// Has run for longer than the limit and does not let go.
     Runs(u32),
-    /// Ended.
+    /// The last thread of the chain has ended.
     Gone(u32),
 }
 

@@ -60,7 +60,7 @@ impl TableSlot {
         Self(SpinLock::new(usage))
     }
 
-    /// The table.
+    /// The table of the slot, if it has one.
     #[inline(always)]
     pub fn get(&self) -> Option<Arc<FdTable>> {
         self.0.lock().as_ref().map(|usage| usage.0.clone())

@@ -1,6 +1,7 @@
 //! Calls about time: clocks, sleeping, POSIX timers.
 
 use linux_abi::Errno;
+use linux_abi::flags::time::CLOCK_THREAD_CPUTIME_ID;
 use linux_abi::syscalls::nr;
 use machine::time::now;
 
@@ -67,12 +68,12 @@ fn timers_of(clock: i32) -> Result<(), Errno> {
 
 fn clock_nanosleep(call: &mut Call<'_>) -> SysResult {
     const ABSOLUTE: u64 = 1;
-    const CLOCK_THREAD_CPUTIME_ID: i32 = 3;
+    const OWN_THREAD: i32 = CLOCK_THREAD_CPUTIME_ID as i32;
     timers_of(call.int(0))?;
     let clock = Clock::from_id(call.int(0), Purpose::Time)?;
     // A thread never sees its own clock run while it sleeps.
     match (&clock, call.int(0)) {
-        (_, CLOCK_THREAD_CPUTIME_ID) => return Err(Errno::EOPNOTSUPP),
+        (_, OWN_THREAD) => return Err(Errno::EOPNOTSUPP),
         (Clock::Thread(thread), _) if core::ptr::eq(thread.as_ptr(), &raw const *call.task) => {
             return Err(Errno::EINVAL);
         }

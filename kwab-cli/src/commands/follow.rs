@@ -7,12 +7,14 @@
 //! comes right after, such as the panic behind an oops, is added to the same dump. `--on-crash` runs a command with the
 //! dump as last argument and as `KWAB_DUMP`; `KWAB_EVENT` is `crash` or `silent`, `KWAB_SIGNATURE` its signature. No
 //! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written; the command of
-//! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then.
-//! That command's end is the console's, also when a process that it left keeps its output open.
-//! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent or a
-//! part of it was rotated away unread.
+//! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then. That command's end is the
+//! console's, also when a process that it left keeps its output open.
+//!
+//! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent or
+//! a part of it was rotated away unread.
 
 mod child;
+mod chunk;
 mod growing;
 mod hook;
 mod rotation;
@@ -30,8 +32,9 @@ use kwab::follow::{FollowEvent, FollowLine, Follower, SCHEMA, Settings};
 use kwab::import::{Dialects, ImportError};
 use kwab::output::signals;
 
+use self::chunk::Chunk;
 use self::hook::Hooks;
-use self::source::{Chunk, Console};
+use self::source::Console;
 use crate::cli::Follow;
 use crate::failure::{DAMAGED, FINDINGS, about, say, shown, system};
 use crate::output;

@@ -11,6 +11,7 @@
 //! Crash reports of Linux and of some other kernels are recognised in console text. `--dialects FILE` adds rows of the
 //! user's for others, which count before those that come with kwab; `kwab import --help` shows one.
 
+use std::fs::File;
 use std::io::{self, IsTerminal as _, Read};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};

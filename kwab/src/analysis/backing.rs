@@ -93,7 +93,8 @@ impl Backing {
         (self.left_out > 0).then(|| {
             let files = units::count(self.left_out as u64, "file", "files");
             let most = units::bytes(MAX_BYTES);
-            format!("{files} of --backing not read: unreadable, or beyond the {most} that are kept; name a smaller directory")
+            let why = format!("unreadable, or beyond the {most} that are kept; name a smaller directory");
+            format!("{files} of --backing not read: {why}")
         })
     }
 

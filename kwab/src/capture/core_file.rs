@@ -28,15 +28,15 @@ pub(crate) const PRSTATUS_REGISTERS: usize = 112;
 /// A program header.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
-    /// Its type.
+    /// Type of the segment (`PT_LOAD` …).
     pub kind: u32,
     /// Rights: bit 0 execute, 1 write, 2 read.
     pub flags: u32,
     /// Offset in the file.
     pub offset: u64,
-    /// Virtual address.
+    /// Virtual address of the first byte.
     pub vaddr: u64,
-    /// Physical address.
+    /// Physical address of the first byte.
     pub paddr: u64,
     /// Bytes in the file.
     pub length: u64,
@@ -126,11 +126,11 @@ pub(crate) fn segments(file: &File, length: u64) -> Result<Vec<Segment>, Capture
     Ok(table.chunks_exact(PHDR).map(segment).collect())
 }
 
-/// A note.
+/// A note of a `PT_NOTE` segment.
 pub(crate) struct Note<'n> {
     /// Its owner, without the end.
     pub name: &'n [u8],
-    /// Its type.
+    /// Type of the note (`NT_PRSTATUS` …).
     pub kind: u32,
     /// What it says.
     pub body: &'n [u8],

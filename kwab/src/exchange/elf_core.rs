@@ -81,7 +81,7 @@ impl CapturedMemory for CoreMemory<'_> {
 /// Whether the core is that of a process: without physical addresses.
 ///
 /// # Errors
-/// [`CaptureError`] when it is no core of x86-64.
+/// [`CaptureError`] when it is not a core of x86-64.
 pub(super) fn is_process(file: &File) -> Result<bool, CaptureError> {
     Ok(is_of_program(&segments(file, file.metadata()?.len())?))
 }
@@ -89,7 +89,7 @@ pub(super) fn is_process(file: &File) -> Result<bool, CaptureError> {
 /// Reads headers and notes; the memory stays in the file.
 ///
 /// # Errors
-/// [`CaptureError`] when it is no core of x86-64, or cannot be read.
+/// [`CaptureError`] when it is not a core of x86-64, or cannot be read.
 pub(super) fn read(file: &File) -> Result<(DeadProcess, CoreMemory<'_>), CaptureError> {
     let length = file.metadata()?.len();
     let segments = segments(file, length)?;
@@ -254,7 +254,7 @@ fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
     let sp = notes.threads.iter().find(|thread| Some(thread.tid) == notes.pid).and_then(|it| it.register(RegId::RSP));
     let vdso = notes.auxv(AT_SYSINFO_EHDR);
     let loads = segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.memory > 0);
-    // Every process of Linux on x86-64 has it, in the kernel's half: it is no mapping of the process.
+    // Every process of Linux on x86-64 has it, in the kernel's half: it is not a mapping of the process.
     let loads = loads.filter(|segment| segment.vaddr != VSYSCALL);
     let mut mappings: Vec<ProcessMapping> = loads
         .map(|segment| {
@@ -313,7 +313,7 @@ fn images(
         // Data files are mapped too; one whose beginning is not in the core may be anything.
         let code =
             mappings.iter().any(|it| it.prot.is_some_and(|prot| prot & 4 != 0) && (start..end).contains(&it.start));
-        if !is_elf && !(found < 4 && code) {
+        if !(is_elf || found < 4 && code) {
             continue;
         }
         if image.kind != ImageKind::VDSO {

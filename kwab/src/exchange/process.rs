@@ -49,11 +49,11 @@ pub(super) struct DeadProcess {
 /// A thread with its registers.
 #[derive(Debug, Default)]
 pub(super) struct ProcessThread {
-    /// Thread id.
+    /// Number of the thread.
     pub tid: u32,
     /// Its name; empty where the core has none.
     pub name: Vec<u8>,
-    /// Its registers.
+    /// Registers with their values.
     pub registers: Vec<(RegId, u64)>,
     /// Floating-point and vector state as `XSAVE` leaves it.
     pub extended: Vec<u8>,
@@ -89,19 +89,19 @@ pub(super) struct ProcessMapping {
 /// A loaded program, library or vDSO.
 #[derive(Debug, Default, Clone, PartialEq, Eq)]
 pub(super) struct ProcessImage {
-    /// Its path.
+    /// Path of the file as the core names it.
     pub path: Vec<u8>,
     /// First address, and the one behind the last.
     pub range: (u64, u64),
     /// What it is to the process.
     pub kind: ImageKind,
-    /// Its build-id.
+    /// GNU build-id, if its first page is in the core.
     pub build_id: Option<Vec<u8>>,
     /// Run-time minus link-time address.
     pub bias: Option<u64>,
     /// Entry point at run time.
     pub entry: Option<u64>,
-    /// Its version.
+    /// Version that the image states.
     pub version: Option<String>,
 }
 
@@ -128,7 +128,7 @@ const PAGE: usize = 4096;
 /// Bytes of a text that are kept.
 const MOST_TEXT: usize = 1 << 20;
 
-/// Writes everything.
+/// Writes the dump of the process.
 pub(super) fn write(
     process: &DeadProcess,
     memory: &dyn CapturedMemory,

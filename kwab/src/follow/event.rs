@@ -50,7 +50,7 @@ pub enum FollowEvent {
     Resumed,
     /// Files of the console were renamed away or deleted before they could be read.
     Skipped {
-        /// How many.
+        /// Number of files.
         files: u64,
     },
     /// The command that was started has ended, but a process that it left holds the console open.

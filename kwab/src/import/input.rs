@@ -50,7 +50,7 @@ pub struct LogInput<'a> {
     input: Box<dyn Read + 'a>,
     /// The format it came in; `None` for plain text.
     pub form: Option<&'static str>,
-    /// What was packed is no text but a file that another tool has recorded.
+    /// What was packed is a file that another tool has recorded, not a text.
     pub is_recorded: bool,
     head: Vec<u8>,
     problem: Rc<RefCell<Option<String>>>,

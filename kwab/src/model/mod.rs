@@ -2,8 +2,8 @@
 //!
 //! [`mod@file`] knows where the sections are and which are sound. [`Dump`] holds the payloads that a [`Depth`] asks for
 //! and iterates the records in them, which borrow from it; [`Case`] sorts them by kind for analyses; [`Death`] is what
-//! the dump is about. [`json`] turns any record
-//! into JSON, [`fields`] gives its values by name, [`call`] writes system calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes
+//! the dump is about. [`json`] turns any record into JSON, [`fields`] gives its values by name, [`call`] writes system
+//! calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes
 //! through all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`]
 //! reads them back one section at a time. [`emit`] writes dumps.
 

@@ -2,9 +2,9 @@
 //! runs its tests.
 //!
 //! The tools (`kwab-python/tests/requirements.txt`: maturin, pytest, mypy, pyarrow) come from PyPI into
-//! `build/python/venv`, once as long as the list stays the same. The wheel lies in `build/python/wheels`; with `--release`
-//! it is the one to keep, otherwise it is built as the tests of the workspace are. The tests compare the package with
-//! `kwab`, check its types and run the examples of `docs/python.md`.
+//! `build/python/venv`, once as long as the list stays the same. The wheel lies in `build/python/wheels`; with
+//! `--release` it is the one to keep, otherwise it is built as the tests of the workspace are. The tests compare the
+//! package with `kwab`, check its types and run the examples of `docs/python.md`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

@@ -1,11 +1,13 @@
 //! Interval timers: `setitimer`, `alarm`, and the base of POSIX timers.
 //!
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when
-//! it comes too early the timer waits with the process ([`super::ParkedTimers`]), whose ticks look at it.
+//! it comes too early the timer waits with the process ([`ParkedTimers`]), whose ticks look at it.
 //!
 //! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it
 //! would have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never
 //! armed: what is left of it is reckoned when asked for.
+
+mod parked;
 
 use alloc::sync::{Arc, Weak};
 
@@ -14,7 +16,8 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use super::parked::Place;
+use self::parked::ParkedSlot;
+pub use self::parked::ParkedTimers;
 use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::task::clock::{Clock, process_time};
 use crate::task::signal;
@@ -66,7 +69,7 @@ struct ItimerState {
     absolute: bool,
     armed: Option<Armed>,
     /// Where it waits for the process whose clock it goes by.
-    parked: Option<Place>,
+    parked: Option<ParkedSlot>,
     /// It went off at `next`, and goes on when its signal is taken.
     waits: bool,
     /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting
@@ -96,10 +99,10 @@ impl IntervalTimer {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
-        if let Some(place) = state.parked.take()
+        if let Some(slot) = state.parked.take()
             && let Some(process) = self.clock.process()
         {
-            process.parked_timers.unpark(place);
+            process.parked_timers.unpark(slot);
         }
         state.next = next;
         state.interval = interval;

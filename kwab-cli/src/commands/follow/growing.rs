@@ -8,8 +8,8 @@ use std::sync::mpsc::SyncSender;
 use std::thread;
 use std::time::Duration;
 
+use super::chunk::{Chunk, READ};
 use super::rotation::{Place, Rotation, Watch};
-use super::source::{Chunk, READ};
 
 /// How often a file is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -30,7 +30,7 @@ pub(super) struct Growing {
 
 /// What a look at the end of the file has found.
 enum Look {
-    /// Nothing yet.
+    /// Nothing has come yet.
     Nothing,
     /// Another file, or the beginning of this one.
     Begins,

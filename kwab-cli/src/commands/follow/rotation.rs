@@ -1,8 +1,8 @@
 //! Which files have had the name of a console's file, in order, and where each of them is now.
 //!
 //! A rotation renames the file and makes another; five of them may pass between two looks at the name. The kernel tells
-//! every change of the directory's names in order (inotify(7)), and [`Rotation`] follows each file through them, so that
-//! a file that has lost its name is found under the one it has now. Events carry names, no inodes: a file that was
+//! every change of the directory's names in order (inotify(7)), and [`Rotation`] follows each file through them, so
+//! that a file that has lost its name is found under the one it has now. Events carry names, no inodes: a file that was
 //! opened by its name is the right one if no change of that name has come since ([`Watch::drain`] behind the `open`).
 
 use std::collections::VecDeque;

@@ -13,26 +13,15 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
+use super::chunk::{Chunk, READ};
 use super::growing::Growing;
 use super::hook::words;
 use crate::cli::Follow;
 use crate::failure::{about, is_stdio, system};
 use crate::output;
 
-/// Bytes read at once.
-pub(super) const READ: usize = 64 << 10;
 /// Chunks that wait; a reader that is faster waits.
 const WAITING: usize = 16;
-
-/// A piece of the console.
-pub(super) enum Chunk {
-    /// Bytes, at least one.
-    Bytes(Vec<u8>),
-    /// So many files of this name were renamed away or deleted before they could be read.
-    Skipped(u64),
-    /// Reading failed; nothing follows.
-    Failed(io::Error),
-}
 
 /// An open console.
 pub(super) struct Console {
