@@ -51,11 +51,27 @@ struct Opened {
     flags: u32,
 }
 
+impl Opened {
+    /// Only its path is open (O_PATH): the inode is not asked for operations.
+    fn by_path(location: Path, flags: u32) -> Self {
+        Self { location, ops: Arc::new(PathOnly), flags: flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32 }
+    }
+
+    fn describe(self, place: Place) -> Arc<File> {
+        File::new(self.location, self.ops, self.flags, place)
+    }
+}
+
 /// Opens what `path` names.
 pub fn open(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
     let place = Place::take()?;
-    let Opened { location, ops, flags } = find_or_create(walk, path, how)?;
-    Ok(File::new(location, ops, flags, place))
+    Ok(find_or_create(walk, path, how)?.describe(place))
+}
+
+/// Opens only the path `location` (O_PATH).
+pub fn open_only_path(location: Path, flags: u32) -> Result<Arc<File>, Errno> {
+    let place = Place::take()?;
+    Ok(Opened::by_path(location, flags).describe(place))
 }
 
 fn find_or_create(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Opened, Errno> {
@@ -163,8 +179,7 @@ fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errn
     if how.has(O_DIRECTORY) && !location.inode().attr().is_dir() {
         return Err(Errno::ENOTDIR);
     }
-    let flags = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
-    Ok(Opened { location, ops: Arc::new(PathOnly), flags })
+    Ok(Opened::by_path(location, how.flags))
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errno> {
