@@ -20,7 +20,7 @@ use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
-use crate::fs::{self, Place, anon};
+use crate::fs::{self, FileSlot, anon};
 use crate::inject;
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -156,14 +156,14 @@ pub struct PipeEnd {
 
 /// Makes a pipe: its reading and its writing end. ENFILE beyond what may be open, or be in the user's pipes.
 pub fn create(flags: u32) -> Result<(Arc<File>, Arc<File>), Errno> {
-    let places = (Place::take()?, Place::take()?);
+    let slots = (FileSlot::take()?, FileSlot::take()?);
     let (pipe, mount) = (Pipe::new()?, anon::pipes());
     inject::pipe_made();
     let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);
-    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32, places.0);
-    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32, places.1);
+    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32, slots.0);
+    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32, slots.1);
     Ok((read, write))
 }
 

@@ -18,7 +18,7 @@ use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCS
 use machine::sync::{Once, SpinLock};
 
 use super::{ReadTurn, Trust, Tty, TtyFile, ioctl, job};
-use crate::fs::Place;
+use crate::fs::FileSlot;
 use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
@@ -223,9 +223,9 @@ impl Master {
         let file = if flags & O_PATH != 0 {
             open_only_path(path, flags as u32)?
         } else {
-            let place = Place::take()?;
+            let slot = FileSlot::take()?;
             let ops = open_end(self.tty.clone(), flags as u32)?;
-            File::new(path, ops, flags as u32, place)
+            File::new(path, ops, flags as u32, slot)
         };
         let task = task::current();
         let limit = task.process.limit(task::limits::resource::NOFILE).min(1 << 18) as u32;

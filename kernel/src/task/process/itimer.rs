@@ -14,7 +14,7 @@ use linux_abi::Errno;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
-use super::parked::Place;
+use super::parked::ParkedKey;
 use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::task::clock::{Clock, process_time};
 use crate::task::signal;
@@ -66,7 +66,7 @@ struct ItimerState {
     absolute: bool,
     armed: Option<Armed>,
     /// Where it waits for the process whose clock it goes by.
-    parked: Option<Place>,
+    parked: Option<ParkedKey>,
     /// It went off at `next`, and goes on when its signal is taken.
     waits: bool,
     /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting
@@ -96,10 +96,10 @@ impl IntervalTimer {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
-        if let Some(place) = state.parked.take()
+        if let Some(key) = state.parked.take()
             && let Some(process) = self.clock.process()
         {
-            process.parked_timers.unpark(place);
+            process.parked_timers.unpark(key);
         }
         state.next = next;
         state.interval = interval;

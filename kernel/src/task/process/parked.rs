@@ -15,12 +15,12 @@ use machine::time::Nanos;
 use super::itimer::IntervalTimer;
 
 /// Where a timer waits: the reading of the process's clock from which on it may be due, and its address.
-pub type Place = (Nanos, usize);
+pub type ParkedKey = (Nanos, usize);
 
 /// The timers that wait for a process.
 pub struct ParkedTimers {
     /// Each with the setting in which it waits, as [`IntervalTimer`] counts them.
-    waiting: SpinLock<BTreeMap<Place, (Arc<IntervalTimer>, u64)>>,
+    waiting: SpinLock<BTreeMap<ParkedKey, (Arc<IntervalTimer>, u64)>>,
     /// The smallest reading at which one may be due, `u64::MAX` for none.
     first: AtomicU64,
 }
@@ -33,20 +33,20 @@ impl Default for ParkedTimers {
 
 impl ParkedTimers {
     /// Keeps `timer` until the process's clock reads `at`.
-    pub(super) fn park(&self, at: Nanos, timer: &Arc<IntervalTimer>, setting: u64) -> Place {
-        let place = (at, Arc::as_ptr(timer).addr());
+    pub(super) fn park(&self, at: Nanos, timer: &Arc<IntervalTimer>, setting: u64) -> ParkedKey {
+        let key = (at, Arc::as_ptr(timer).addr());
         let mut waiting = self.waiting.lock();
-        let before = waiting.insert(place, (timer.clone(), setting));
+        let before = waiting.insert(key, (timer.clone(), setting));
         self.first.store(waiting.first_key_value().map_or(u64::MAX, |((at, _), _)| *at), Relaxed);
         drop(waiting);
         drop(before);
-        place
+        key
     }
 
-    /// Lets go of the timer at `place`, if it still is there.
-    pub(super) fn unpark(&self, place: Place) {
+    /// Lets go of the timer of `key`, if it still is there.
+    pub(super) fn unpark(&self, key: ParkedKey) {
         let mut waiting = self.waiting.lock();
-        let gone = waiting.remove(&place);
+        let gone = waiting.remove(&key);
         self.first.store(waiting.first_key_value().map_or(u64::MAX, |((at, _), _)| *at), Relaxed);
         drop(waiting);
         drop(gone);

@@ -12,7 +12,7 @@ use crate::analysis::quote::text;
 use crate::model::{Located, RecordRef};
 
 /// A lock that a task waits for has this holder.
-pub(super) struct Held<'c, 'a> {
+pub(super) struct LockHolder<'c, 'a> {
     tid: u32,
     task: Option<&'c Located<Task<'a>>>,
     is_mutex: bool,
@@ -24,8 +24,8 @@ pub(super) struct Held<'c, 'a> {
 const MOST: usize = 8;
 
 /// The holder of what `task` waits for, the holder of what that one waits for, and so on, no thread twice.
-pub(super) fn chain<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &'c Located<Task<'a>>) -> Vec<Held<'c, 'a>> {
-    let mut chain: Vec<Held<'c, 'a>> = Vec::new();
+pub(super) fn chain<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &'c Located<Task<'a>>) -> Vec<LockHolder<'c, 'a>> {
+    let mut chain: Vec<LockHolder<'c, 'a>> = Vec::new();
     let mut at = Some(task);
     while let Some(held) = at.and_then(|task| holder(ctx, task)).filter(|_| chain.len() < MOST) {
         if Some(held.tid) == task.tid.or(task.pid) || chain.iter().any(|before| before.tid == held.tid) {
@@ -37,17 +37,17 @@ pub(super) fn chain<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &'c Located<Task<'a>
     chain
 }
 
-fn holder<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &'c Located<Task<'a>>) -> Option<Held<'c, 'a>> {
+fn holder<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &'c Located<Task<'a>>) -> Option<LockHolder<'c, 'a>> {
     let object = task.wait_object.filter(|object| *object != 0 && is_asleep(task));
     let lock = ctx.case.locks.iter().find(|lock| object.is_some() && lock.addr == object);
     let by_lock = lock.and_then(|lock| Some((lock.holder_tid.or(lock.holder_pid)?, lock.kind, lock.at)));
     let by_task = || Some((task.wait_tid.filter(|_| is_asleep(task))?, Some(LockKind::MUTEX), task.at));
     let (tid, kind, at) = by_lock.or_else(by_task)?;
     let task = ctx.case.tasks.iter().find(|other| other.tid.or(other.pid) == Some(tid));
-    Some(Held { tid, task, is_mutex: kind == Some(LockKind::MUTEX), object: object.unwrap_or(0), at })
+    Some(LockHolder { tid, task, is_mutex: kind == Some(LockKind::MUTEX), object: object.unwrap_or(0), at })
 }
 
-impl Held<'_, '_> {
+impl LockHolder<'_, '_> {
     fn who(&self) -> String {
         self.task.map_or_else(|| format!("thread {}", self.tid), |task| label(task))
     }
@@ -68,16 +68,17 @@ impl Held<'_, '_> {
 }
 
 /// `a mutex that cat[7] has, which sleeps in read_page`.
-pub(super) fn in_words(ctx: &Context<'_, '_>, chain: &[Held<'_, '_>]) -> Option<String> {
+pub(super) fn in_words(ctx: &Context<'_, '_>, chain: &[LockHolder<'_, '_>]) -> Option<String> {
     let (last, before) = chain.split_last()?;
-    let lock =
-        |held: &Held<'_, '_>| format!("a {} that {} has", if held.is_mutex { "mutex" } else { "lock" }, held.who());
+    let lock = |held: &LockHolder<'_, '_>| {
+        format!("a {} that {} has", if held.is_mutex { "mutex" } else { "lock" }, held.who())
+    };
     let before: String = before.iter().map(|held| format!("{}, which waits for ", lock(held))).collect();
     Some(format!("{before}{}, {}", lock(last), last.does(ctx)))
 }
 
 /// Adds what is known of each holder, and blames the one at the end.
-pub(super) fn explain(ctx: &Context<'_, '_>, chain: &[Held<'_, '_>], mut claim: Claim) -> Claim {
+pub(super) fn explain(ctx: &Context<'_, '_>, chain: &[LockHolder<'_, '_>], mut claim: Claim) -> Claim {
     for (held, weight) in chain.iter().zip([0.3, 0.1, 0.1, 0.1, 0.0, 0.0, 0.0, 0.0]) {
         let what = held.task.filter(|task| is_asleep(task)).map(|task| text(task.wait_object_name)).unwrap_or_default();
         let seconds = held.task.and_then(|task| task.state_ns).map(|ns| format!(" for {:.1} s", ns as f64 / 1e9));
@@ -91,6 +92,6 @@ pub(super) fn explain(ctx: &Context<'_, '_>, chain: &[Held<'_, '_>], mut claim: 
 }
 
 /// The function in which the last holder sleeps.
-pub(super) fn blame(ctx: &Context<'_, '_>, chain: &[Held<'_, '_>]) -> Option<Guilty> {
+pub(super) fn blame(ctx: &Context<'_, '_>, chain: &[LockHolder<'_, '_>]) -> Option<Guilty> {
     chain.last()?.task.filter(|task| is_asleep(task)).and_then(|task| blame_of(ctx, task))
 }
