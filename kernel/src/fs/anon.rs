@@ -13,7 +13,7 @@ use crate::fs::dentry::Dentry;
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::mount::{FileSystem, Mount, Statistics};
-use crate::fs::{Actor as _, Path, Place, tmpfs};
+use crate::fs::{Actor as _, FileSlot, Path, tmpfs};
 use crate::upper::try_current;
 
 /// An inode that is only numbers.
@@ -89,14 +89,14 @@ pub fn open(
     inode: Arc<dyn Inode>,
     ops: Arc<dyn FileOps>,
     flags: u32,
-    place: Place,
+    slot: FileSlot,
 ) -> Arc<File> {
     let path = Path { mount: mount.clone(), dentry: Dentry::detached(kind, inode) };
-    File::new(path, ops, flags, place)
+    File::new(path, ops, flags, slot)
 }
 
 /// Opens `ops` on the shared inode.
-pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32, place: Place) -> Arc<File> {
+pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32, slot: FileSlot) -> Arc<File> {
     static SHARED: Once<Arc<AnonInode>> = Once::new();
     let inode = loop {
         if let Some(inode) = SHARED.get() {
@@ -105,7 +105,7 @@ pub fn open_shared(kind: &'static str, ops: Arc<dyn FileOps>, flags: u32, place:
         // Of two that come here at once, one is used. It belongs to root: all processes share it.
         let _ = SHARED.set(Arc::new(AnonInode { attr: Attr::new(mount().fs.dev(), 0o600, 0, 0, 0) }));
     };
-    open(mount(), kind, inode, ops, flags, place)
+    open(mount(), kind, inode, ops, flags, slot)
 }
 
 struct AnonFs {

@@ -24,8 +24,8 @@ pub mod mount;
 pub mod names;
 pub mod open;
 pub mod path;
-pub mod places;
 pub mod seals;
+pub mod slots;
 pub mod sysfs;
 pub mod tmpfs;
 pub mod walk;
@@ -36,7 +36,7 @@ pub use file::{FasyncHook, File, Observers, Watcher};
 pub use inode::{Inode, Mapping, PageUse, dentry, file};
 pub use mapped::MappedFile;
 pub use path::Path;
-pub use places::Place;
+pub use slots::FileSlot;
 
 use alloc::sync::Arc;
 

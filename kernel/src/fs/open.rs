@@ -14,7 +14,7 @@ use super::file::{File, FileOps, Hold, O_ACCMODE};
 use super::inode::{LinkTarget, NewNode, OpenRequest};
 use super::mount::{MS_NODEV, MS_NOEXEC};
 use super::path::Path;
-use super::places::Place;
+use super::slots::FileSlot;
 use super::walk::{Last, Parent, Walk};
 use crate::sync::wait::Waiter;
 
@@ -51,11 +51,27 @@ struct Opened {
     flags: u32,
 }
 
+impl Opened {
+    /// Only its path is open (O_PATH): the inode is not asked for operations.
+    fn by_path(location: Path, flags: u32) -> Self {
+        Self { location, ops: Arc::new(PathOnly), flags: flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32 }
+    }
+
+    fn describe(self, slot: FileSlot) -> Arc<File> {
+        File::new(self.location, self.ops, self.flags, slot)
+    }
+}
+
 /// Opens what `path` names.
 pub fn open(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> {
-    let place = Place::take()?;
-    let Opened { location, ops, flags } = find_or_create(walk, path, how)?;
-    Ok(File::new(location, ops, flags, place))
+    let slot = FileSlot::take()?;
+    Ok(find_or_create(walk, path, how)?.describe(slot))
+}
+
+/// Opens only the path `location` (O_PATH).
+pub fn open_only_path(location: Path, flags: u32) -> Result<Arc<File>, Errno> {
+    let slot = FileSlot::take()?;
+    Ok(Opened::by_path(location, flags).describe(slot))
 }
 
 fn find_or_create(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Opened, Errno> {
@@ -119,14 +135,14 @@ pub fn exec_found(walk: &Walk<'_>, location: Path) -> Result<Arc<File>, Errno> {
         return Err(Errno::EACCES);
     }
     attr.check(&walk.who, EXECUTE)?;
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     attr.begin_exec()?;
     let request = OpenRequest { flags: 0 };
     let opened = location.inode().clone().open(&request);
     if opened.is_err() {
         location.inode().attr().end_exec();
     }
-    Ok(File::holding(location, opened?, O_LARGEFILE as u32, Hold::Execution, place))
+    Ok(File::holding(location, opened?, O_LARGEFILE as u32, Hold::Execution, slot))
 }
 
 fn check_kind(location: &Path, how: How) -> Result<(), Errno> {
@@ -163,8 +179,7 @@ fn open_path_only(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errn
     if how.has(O_DIRECTORY) && !location.inode().attr().is_dir() {
         return Err(Errno::ENOTDIR);
     }
-    let flags = how.flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32;
-    Ok(Opened { location, ops: Arc::new(PathOnly), flags })
+    Ok(Opened::by_path(location, how.flags))
 }
 
 fn open_unnamed(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Opened, Errno> {

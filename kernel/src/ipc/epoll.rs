@@ -19,7 +19,7 @@ use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use crate::fs::file::{File, FileOps};
-use crate::fs::{self, Place, anon};
+use crate::fs::{self, FileSlot, anon};
 use crate::mm::frames;
 use crate::sched::breathe;
 use crate::sync::WaitReason;
@@ -92,7 +92,7 @@ struct EpollFile(Arc<Epoll>);
 
 /// Makes an epoll.
 pub fn create() -> Result<Arc<File>, Errno> {
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let epoll = Epoll {
         items: SpinLock::new(BTreeMap::new()),
         ready: SpinLock::new(VecDeque::new()),
@@ -100,7 +100,7 @@ pub fn create() -> Result<Arc<File>, Errno> {
         watchers: SpinLock::new(Vec::new()),
         account: current().creds.with(|creds| creds.account.clone()),
     };
-    Ok(anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE, place))
+    Ok(anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE, slot))
 }
 
 impl Wake for Item {

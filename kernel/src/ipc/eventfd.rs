@@ -9,7 +9,7 @@ use machine::sync::SpinLock;
 
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
-use crate::fs::{Place, anon};
+use crate::fs::{FileSlot, anon};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 
@@ -28,11 +28,11 @@ const MOST: u64 = u64::MAX - 1;
 
 /// Makes a counter at `count`; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(count: u64, semaphore: bool, flags: u32) -> Result<Arc<File>, Errno> {
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let readable = WaitQueue::new(WaitReason::EventfdCount);
     let counter =
         EventFd { count: SpinLock::new(count), semaphore, readable, writable: WaitQueue::new(WaitReason::EventfdRoom) };
-    Ok(anon::open_shared("anon_inode:[eventfd]", Arc::new(counter), flags | READ_WRITE, place))
+    Ok(anon::open_shared("anon_inode:[eventfd]", Arc::new(counter), flags | READ_WRITE, slot))
 }
 
 impl EventFd {

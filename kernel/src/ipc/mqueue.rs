@@ -21,7 +21,7 @@ use crate::fs::attr::{Attr, S_IFREG};
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
-use crate::fs::{Place, anon};
+use crate::fs::{FileSlot, anon};
 use crate::mm::frames;
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -128,8 +128,8 @@ impl Queue {
     }
 
     /// A description of it.
-    pub fn open(self: &Arc<Self>, flags: u32, place: Place) -> Arc<File> {
-        anon::open(anon::queues(), "mqueue", self.clone(), Arc::new(QueueFile(self.clone())), flags, place)
+    pub fn open(self: &Arc<Self>, flags: u32, slot: FileSlot) -> Arc<File> {
+        anon::open(anon::queues(), "mqueue", self.clone(), Arc::new(QueueFile(self.clone())), flags, slot)
     }
 
     /// Its attributes as an inode.

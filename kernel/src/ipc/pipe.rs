@@ -20,7 +20,7 @@ use crate::fs::attr::{Attr, S_IFIFO};
 use crate::fs::file::{File, FileOps, O_ACCMODE};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::{Sink, Source};
-use crate::fs::{self, Place, anon};
+use crate::fs::{self, FileSlot, anon};
 use crate::inject;
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -42,8 +42,7 @@ pub struct Pipe {
 
 struct PipeState {
     ring: FrameRing,
-    /// Lengths of the packets at the front of the ring, which a writer with O_DIRECT made.
-    packets: VecDeque<usize>,
+    packets: Packets,
     capacity: usize,
     charge: Charge,
     readers: u32,
@@ -53,13 +52,63 @@ struct PipeState {
     writer_opens: u32,
 }
 
+/// What a writer with O_DIRECT made, in order.
+struct Packet {
+    /// Bytes between the packet before and this one, which belong to neither.
+    before: usize,
+    length: usize,
+}
+
+/// Where packets lie among the bytes of a ring.
+struct Packets {
+    list: VecDeque<Packet>,
+    /// Bytes from the front of the ring to the end of the last packet.
+    end: usize,
+}
+
+impl Packets {
+    const fn new() -> Self {
+        Self { list: VecDeque::new(), end: 0 }
+    }
+
+    /// The last `length` bytes of a ring of `held` are a packet.
+    fn push(&mut self, held: usize, length: usize) {
+        self.list.push_back(Packet { before: held - length - self.end, length });
+        self.end = held;
+    }
+
+    /// Takes from the ring what one read takes: bytes, and the packet behind them if there is room left.
+    fn drain(&mut self, ring: &mut FrameRing, sink: &mut Sink<'_>) -> Result<(), Errno> {
+        let Some(first) = self.list.front_mut() else { return ring.drain(sink, usize::MAX, false) };
+        let mut take = |ring: &mut FrameRing, bytes: &mut usize| {
+            let held = ring.len();
+            let result = ring.drain(sink, *bytes, false);
+            *bytes -= held - ring.len();
+            self.end -= held - ring.len();
+            (result, sink.left())
+        };
+        let (result, room) = take(ring, &mut first.before);
+        if result.is_err() || room == 0 {
+            return result;
+        }
+        let (result, _) = take(ring, &mut first.length);
+        if result != Err(Errno::EFAULT) {
+            // What does not fit is lost (pipe(2), O_DIRECT).
+            ring.discard(first.length);
+            self.end -= first.length;
+            self.list.pop_front();
+        }
+        result
+    }
+}
+
 impl Pipe {
     /// ENFILE beyond what the user's pipes may hold.
     fn new() -> Result<Arc<Self>, Errno> {
         let charge = Charge::new(DEFAULT_CAPACITY / PAGE_SIZE)?;
         let state = PipeState {
             ring: FrameRing::new(),
-            packets: VecDeque::new(),
+            packets: Packets::new(),
             capacity: charge.pages() * PAGE_SIZE,
             charge,
             readers: 0,
@@ -107,14 +156,14 @@ pub struct PipeEnd {
 
 /// Makes a pipe: its reading and its writing end. ENFILE beyond what may be open, or be in the user's pipes.
 pub fn create(flags: u32) -> Result<(Arc<File>, Arc<File>), Errno> {
-    let places = (Place::take()?, Place::take()?);
+    let slots = (FileSlot::take()?, FileSlot::take()?);
     let (pipe, mount) = (Pipe::new()?, anon::pipes());
     inject::pipe_made();
     let inode = Arc::new(PipeNode { attr: anon::attr(mount, S_IFIFO | 0o600), pipe: pipe.clone() });
     let reader = pipe.end(true, false);
     let writer = pipe.end(false, true);
-    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32, places.0);
-    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32, places.1);
+    let read = anon::open(mount, "pipe:", inode.clone(), reader, flags | O_RDONLY as u32, slots.0);
+    let write = anon::open(mount, "pipe:", inode, writer, flags | O_WRONLY as u32, slots.1);
     Ok((read, write))
 }
 
@@ -228,7 +277,7 @@ impl PipeEnd {
         state.writers -= u32::from(self.writes);
         if state.readers == 0 && state.writers == 0 {
             state.ring.clear();
-            state.packets.clear();
+            state.packets = Packets::new();
         }
         drop(state);
         self.pipe.readable.wake_all();
@@ -268,20 +317,8 @@ impl PipeEnd {
             if state.ring.is_empty() {
                 return if state.writers == 0 { Ok(Some(())) } else { Ok(None) };
             }
-            let result = match state.packets.pop_front() {
-                None => state.ring.drain(sink, usize::MAX, false),
-                Some(length) => {
-                    let before = sink.done();
-                    let result = state.ring.drain(sink, length, false);
-                    let rest = length - (sink.done() - before);
-                    match result {
-                        Err(Errno::EFAULT) => state.packets.push_front(rest),
-                        // What does not fit is lost (pipe(2), O_DIRECT).
-                        _ => state.ring.discard(rest),
-                    }
-                    result
-                }
-            };
+            let PipeState { ring, packets, .. } = &mut *state;
+            let result = packets.drain(ring, sink);
             let (rest, room) = (!state.ring.is_empty(), state.capacity - state.ring.len());
             drop(state);
             self.pipe.wake_writers(room);
@@ -309,13 +346,14 @@ impl PipeEnd {
             let capacity = state.capacity;
             let most = if packets { PIPE_BUF } else { usize::MAX };
             // Each packet counts as a page of the pipe, however short it is.
-            if packets && (room < most.min(source.left()) || state.packets.len() >= state.capacity / PAGE_SIZE) {
+            if packets && (room < most.min(source.left()) || state.packets.list.len() >= state.capacity / PAGE_SIZE) {
                 return Ok(None);
             }
             let before = source.done();
             let result = state.ring.fill(capacity, source, most);
             if packets && source.done() > before {
-                state.packets.push_back(source.done() - before);
+                let held = state.ring.len();
+                state.packets.push(held, source.done() - before);
             }
             drop(state);
             self.pipe.readable.wake_one();

@@ -14,7 +14,7 @@ use machine::sync::SpinLock;
 
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
-use crate::fs::{Place, anon};
+use crate::fs::{FileSlot, anon};
 use crate::sync::wait::{HookId, Mode, WaitQueue, Waiter};
 use crate::task::current;
 use crate::task::signal;
@@ -33,9 +33,9 @@ const RECORD: usize = 128;
 
 /// Makes a reader of `set`; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(set: SigSet, flags: u32) -> Result<Arc<File>, Errno> {
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let reader = SignalFd { set: SpinLock::new(readable(set)), hooks: SpinLock::new(BTreeMap::new()) };
-    Ok(anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE, place))
+    Ok(anon::open_shared("anon_inode:[signalfd]", Arc::new(reader), flags | READ_WRITE, slot))
 }
 
 fn readable(set: SigSet) -> SigSet {

@@ -14,7 +14,7 @@ use machine::time::Nanos;
 
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
-use crate::fs::{Place, anon};
+use crate::fs::{FileSlot, anon};
 use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -64,7 +64,7 @@ const READ_WRITE: u32 = O_RDWR as u32;
 
 /// Makes a disarmed timer; `flags` are `O_NONBLOCK` or nothing.
 pub fn create(clock: Clock, wakes: bool, flags: u32) -> Result<Arc<File>, Errno> {
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let timer = Arc::new(TimerFd {
         clock,
         wakes,
@@ -76,7 +76,7 @@ pub fn create(clock: Clock, wakes: bool, flags: u32) -> Result<Arc<File>, Errno>
         timers.retain(|timer| timer.strong_count() > 0);
         timers.push(Arc::downgrade(&timer));
     }
-    Ok(anon::open_shared("anon_inode:[timerfd]", Arc::new(TimerFile(timer)), flags | READ_WRITE, place))
+    Ok(anon::open_shared("anon_inode:[timerfd]", Arc::new(TimerFile(timer)), flags | READ_WRITE, slot))
 }
 
 /// The wall clock was set `by` nanoseconds forward (negative: back).

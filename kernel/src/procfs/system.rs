@@ -13,7 +13,7 @@ use machine::time::now;
 use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
-use crate::fs::places;
+use crate::fs::slots;
 use crate::ipc::{charge, epoll};
 use crate::mm::{frames, huge, prefault};
 use crate::task::{clock, limits, tree};
@@ -134,15 +134,15 @@ pub(super) fn set_epoll_watches(_: Target, text: &[u8]) -> Result<(), Errno> {
 
 pub(super) fn open_files(_: Target) -> Text {
     // The second number is 0 on Linux too.
-    line(format!("{}\t0\t{}", places::open(), places::limit()).as_bytes())
+    line(format!("{}\t0\t{}", slots::open(), slots::limit()).as_bytes())
 }
 
 pub(super) fn open_files_limit(_: Target) -> Text {
-    line(places::limit().to_string().as_bytes())
+    line(slots::limit().to_string().as_bytes())
 }
 
 pub(super) fn set_open_files_limit(_: Target, text: &[u8]) -> Result<(), Errno> {
-    places::set_limit(parse(text)?)
+    slots::set_limit(parse(text)?)
 }
 
 pub(super) fn pipe_pages_soft(_: Target) -> Text {

@@ -19,7 +19,7 @@ use crate::fs::inode::NewNode;
 use crate::fs::mount::{FileSystem, Mount};
 use crate::fs::open::{How, open};
 use crate::fs::tmpfs::{TmpFs, half_of_memory};
-use crate::fs::{Path, Place};
+use crate::fs::{FileSlot, Path};
 use crate::task::limits::resource;
 use crate::user::{read_bytes, read_string};
 use machine::sync::Once;
@@ -150,7 +150,7 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     let name = read_string(call.arg(0), LONGEST + 1, Errno::EINVAL)?;
     let walker = Walker::of(call);
     let who = walker.caller();
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let root = nameless().top();
     let new = NewNode { mode: S_IFREG | 0o777, uid: who.uid, gid: who.gid, rdev: 0 };
     let unnamed = root.inode().create_unnamed(&root.dentry, new)?;
@@ -168,5 +168,5 @@ fn memfd_create(call: &mut Call<'_>) -> SysResult {
     let ops = path.inode().clone().open(&request)?;
     let flags = 2 | linux_abi::flags::file::O_LARGEFILE as u32;
     // It may be executed while it is open: it has no counted writer.
-    install(call, File::holding(path, ops, flags, Hold::None, place), call.arg(1) & MFD_CLOEXEC != 0)
+    install(call, File::holding(path, ops, flags, Hold::None, slot), call.arg(1) & MFD_CLOEXEC != 0)
 }

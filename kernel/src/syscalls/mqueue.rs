@@ -13,7 +13,7 @@ use linux_abi::syscalls::nr;
 use super::file_open::install;
 use super::lookup::Walker;
 use super::{Call, Calls, SysResult};
-use crate::fs::Place;
+use crate::fs::FileSlot;
 use crate::fs::file::{File, O_ACCMODE};
 use crate::ipc::mqueue::{self, Patience, Queue, Registration};
 use crate::task::Creds;
@@ -54,7 +54,7 @@ fn mq_open(call: &mut Call<'_>) -> SysResult {
     let create = flags & O_CREAT != 0;
     // Read whether or not the queue exists already, as Linux does.
     let attributes = if create && call.arg(3) != 0 { Some(read_words::<4>(call.arg(3))?) } else { None };
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let queue = loop {
         match mqueue::find(&name) {
             Some(_) if create && flags & O_EXCL != 0 => return Err(Errno::EEXIST),
@@ -70,7 +70,7 @@ fn mq_open(call: &mut Call<'_>) -> SysResult {
             },
         }
     };
-    install(call, queue.open((flags as u32) & (O_ACCMODE | O_NONBLOCK as u32), place), true)
+    install(call, queue.open((flags as u32) & (O_ACCMODE | O_NONBLOCK as u32), slot), true)
 }
 
 fn check_access(call: &Call<'_>, queue: &Queue, flags: u64) -> Result<(), Errno> {

@@ -17,7 +17,7 @@ use super::file_open::{fd_limit, install};
 use super::file_rw::read_vectors;
 use super::lookup::{AT_FDCWD, Walker};
 use super::{Call, Calls, SysResult, socket_control};
-use crate::fs::Place;
+use crate::fs::FileSlot;
 use crate::fs::file::File;
 use crate::fs::io::{Sink, Source};
 use crate::ipc::unix::{self, Address, Beside, Flags, Kind, Received, Socket};
@@ -28,16 +28,16 @@ pub const CALLS: Calls = &[
     (nr::socket, |call| {
         let kind = kind(call.arg(0), call.arg(1), call.arg(2))?;
         let flags = call.word(1);
-        let file = unix::open(unix::create(kind), (flags & SOCK_NONBLOCK) as u32, Place::take()?);
+        let file = unix::open(unix::create(kind), (flags & SOCK_NONBLOCK) as u32, FileSlot::take()?);
         install(call, file, flags & SOCK_CLOEXEC != 0)
     }),
     (nr::socketpair, |call| {
         let kind = kind(call.arg(0), call.arg(1), call.arg(2))?;
         let flags = call.word(1);
-        let places = (Place::take()?, Place::take()?);
+        let slots = (FileSlot::take()?, FileSlot::take()?);
         let (one, other) = unix::pair(kind);
-        let open = |socket, place| unix::open(socket, (flags & SOCK_NONBLOCK) as u32, place);
-        install_pair(call, call.arg(3), (open(one, places.0), open(other, places.1)), flags & SOCK_CLOEXEC != 0)
+        let open = |socket, slot| unix::open(socket, (flags & SOCK_NONBLOCK) as u32, slot);
+        install_pair(call, call.arg(3), (open(one, slots.0), open(other, slots.1)), flags & SOCK_CLOEXEC != 0)
     }),
     (nr::bind, |call| {
         let (_file, socket) = socket(call)?;
@@ -158,13 +158,13 @@ fn write_sender(to: u64, length_at: u64, address: &Address) -> Result<(), Errno>
 
 fn accept(call: &Call<'_>, modes: u64) -> SysResult {
     let (file, listener) = socket(call)?;
-    // A connection that finds no number or no place stays where it is.
+    // A connection that finds no number or no slot stays where it is.
     call.task.files().check_room(fd_limit(call))?;
-    let place = Place::take()?;
+    let slot = FileSlot::take()?;
     let accepted = listener.accept(file.is_nonblocking())?;
     let peer = accepted.peer_address().unwrap_or(Address(None));
     // From here on the client learns of its end, however the call ends.
-    let connection = unix::open(accepted, (modes & SOCK_NONBLOCK) as u32, place);
+    let connection = unix::open(accepted, (modes & SOCK_NONBLOCK) as u32, slot);
     if call.arg(1) != 0 {
         write_address(call.arg(1), call.arg(2), &peer)?;
     }

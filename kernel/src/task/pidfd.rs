@@ -9,7 +9,7 @@ use linux_abi::flags::file::{O_NONBLOCK, O_RDWR};
 
 use super::{Process, Task};
 use crate::fs::file::FileOps;
-use crate::fs::{File, Place, anon};
+use crate::fs::{File, FileSlot, anon};
 use crate::sync::wait::Waiter;
 use crate::task::limits::resource;
 
@@ -27,7 +27,7 @@ impl FileOps for PidFile {
 /// Opens a descriptor of `me` for `process`; it is closed on exec.
 pub fn open(me: &Task, process: &Arc<Process>, nonblocking: bool) -> Result<i32, Errno> {
     let flags = (O_RDWR | if nonblocking { O_NONBLOCK } else { 0 }) as u32;
-    let file = anon::open_shared("anon_inode:[pidfd]", Arc::new(PidFile(process.clone())), flags, Place::take()?);
+    let file = anon::open_shared("anon_inode:[pidfd]", Arc::new(PidFile(process.clone())), flags, FileSlot::take()?);
     let limit = me.process.limit(resource::NOFILE).min(u64::from(u32::MAX)) as u32;
     me.files().install(file, 0, limit, true)
 }

@@ -13,12 +13,12 @@ use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
 use kernel_logic::tty::termios::{ICANON, Termios};
 use linux_abi::Errno;
-use linux_abi::flags::file::O_CLOEXEC;
+use linux_abi::flags::file::{O_CLOEXEC, O_PATH};
 use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
 use machine::sync::{Once, SpinLock};
 
 use super::{ReadTurn, Trust, Tty, TtyFile, ioctl, job};
-use crate::fs::Place;
+use crate::fs::FileSlot;
 use crate::fs::attr::S_IFCHR;
 use crate::fs::dentry::Dentry;
 use crate::fs::dev::{PTMX, number};
@@ -26,6 +26,7 @@ use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{DeviceNode, Inode, NewNode};
 use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
+use crate::fs::open::open_only_path;
 use crate::fs::tmpfs::TmpFs;
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::WaitReason;
@@ -217,13 +218,17 @@ impl Master {
     }
 
     fn open_peer(&self, flags: u64) -> Result<usize, Errno> {
-        let place = Place::take()?;
         let fs = file_system()?;
         let path = crate::fs::Path { mount: mount_of(fs), dentry: self.entry.clone() };
-        let ops = open_end(self.tty.clone(), flags as u32)?;
+        let file = if flags & O_PATH != 0 {
+            open_only_path(path, flags as u32)?
+        } else {
+            let slot = FileSlot::take()?;
+            let ops = open_end(self.tty.clone(), flags as u32)?;
+            File::new(path, ops, flags as u32, slot)
+        };
         let task = task::current();
         let limit = task.process.limit(task::limits::resource::NOFILE).min(1 << 18) as u32;
-        let file = File::new(path, ops, flags as u32, place);
         task.files().install(file, 0, limit, flags & O_CLOEXEC != 0).map(|fd| fd as usize)
     }
 }

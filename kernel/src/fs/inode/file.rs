@@ -19,7 +19,7 @@ use crate::fs::attr;
 use crate::fs::filelock::{self, Lockable};
 use crate::fs::io::{Sink, Source};
 use crate::fs::mount::{self, Path};
-use crate::fs::places::Place;
+use crate::fs::slots::FileSlot;
 use crate::sync::Mutex;
 use crate::sync::wait::Waiter;
 use crate::upper::Kwab;
@@ -166,20 +166,20 @@ pub struct File {
     watched: AtomicBool,
     watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
     hold: Hold,
-    _place: Place,
+    _slot: FileSlot,
 }
 
 impl File {
     /// Opens `path` with `ops`. The caller has checked permissions and, for a writer of a regular file, called
     /// [`attr::Attr::begin_write`].
-    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32, place: Place) -> Arc<Self> {
+    pub fn new(path: Path, ops: Arc<dyn FileOps>, flags: u32, slot: FileSlot) -> Arc<Self> {
         let writing = flags & O_ACCMODE != 0 && flags & abi::O_PATH as u32 == 0;
         let hold = if writing && path.inode().attr().kind() == attr::S_IFREG { Hold::Writer } else { Hold::None };
-        Self::holding(path, ops, flags, hold, place)
+        Self::holding(path, ops, flags, hold, slot)
     }
 
     /// The same with what the caller counted at the inode.
-    pub fn holding(path: Path, ops: Arc<dyn FileOps>, flags: u32, hold: Hold, place: Place) -> Arc<Self> {
+    pub fn holding(path: Path, ops: Arc<dyn FileOps>, flags: u32, hold: Hold, slot: FileSlot) -> Arc<Self> {
         let seeking = ops.seeking();
         Arc::new(Self {
             path,
@@ -193,7 +193,7 @@ impl File {
             watched: AtomicBool::new(false),
             watchers: SpinLock::new(Vec::new()),
             hold,
-            _place: place,
+            _slot: slot,
         })
     }
 

@@ -24,7 +24,7 @@ use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::buffer::FrameRing;
-use crate::fs::Place;
+use crate::fs::FileSlot;
 use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
@@ -491,10 +491,10 @@ impl Socket {
 }
 
 /// Opens a description of a socket; `flags` are `O_NONBLOCK` or nothing.
-pub fn open(socket: Arc<Socket>, flags: u32, place: Place) -> Arc<File> {
+pub fn open(socket: Arc<Socket>, flags: u32, slot: FileSlot) -> Arc<File> {
     let mount = anon::sockets();
     let inode = AnonInode::new(mount, S_IFSOCK | 0o777);
-    anon::open(mount, "socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2, place)
+    anon::open(mount, "socket:", inode, Arc::new(SocketFile(socket)), flags & O_NONBLOCK as u32 | 2, slot)
 }
 
 /// A fresh socket.

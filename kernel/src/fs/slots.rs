@@ -1,6 +1,6 @@
 //! How many descriptions the whole system may have open (`/proc/sys/fs/file-max`, proc(5)).
 //!
-//! A [`Place`] is the right to one more and a part of it: none is made without. It is taken before anything else is
+//! A [`FileSlot`] is the right to one more and a part of it: none is made without. It is taken before anything else is
 //! done, so that an open that is refused has neither cut nor made a file.
 //!
 //! A processor counts for itself and adds to the sum of all by [`BATCH`]. The sum is off by as much for each of them,
@@ -31,9 +31,9 @@ static COUNTED: PerCpu<AtomicI64> = PerCpu::new([const { AtomicI64::new(0) }; MA
 static LIMIT: AtomicI64 = AtomicI64::new(-1);
 
 /// The right to one open description, counted until it is dropped.
-pub struct Place(());
+pub struct FileSlot(());
 
-impl Place {
+impl FileSlot {
     /// Counts one more. ENFILE beyond [`limit`], unless the running thread has `CAP_SYS_ADMIN`.
     #[inline]
     pub fn take() -> Result<Self, Errno> {
@@ -45,7 +45,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for FileSlot {
     #[inline]
     fn drop(&mut self) {
         count(-1);
