@@ -52,7 +52,8 @@ pub(crate) struct Source {
 
 #[derive(Debug)]
 enum Kept {
-    Path(Stamp),
+    /// An absolute path, so that neither another name nor another working directory leads elsewhere.
+    Path(PathBuf, Stamp),
     Bytes(Arc<Vec<u8>>),
     Made(Mutex<PendingFile>),
 }
@@ -61,14 +62,7 @@ impl Source {
     /// Opens the dump from its beginning.
     pub(crate) fn open(&self) -> Result<DumpFile, NotOpened> {
         let mut file = match &self.kept {
-            Kept::Path(stamp) => {
-                let file = File::open(&self.name).map_err(OpenError::Io)?;
-                if Stamp::of(&file.metadata().map_err(OpenError::Io)?) != *stamp {
-                    let text = "the file is not the one that was opened: it was changed or replaced; open it again";
-                    return Err(OpenError::Io(io::Error::other(text)).into());
-                }
-                DumpFile::of_file(file, self.number)?
-            }
+            Kept::Path(path, stamp) => DumpFile::of_file(same(path, *stamp).map_err(OpenError::Io)?, self.number)?,
             Kept::Bytes(bytes) => DumpFile::number_of(bytes.to_vec(), self.number)?,
             Kept::Made(_) => DumpFile::of_file(self.copy().map_err(OpenError::Io)?.into(), 1)?,
         };
@@ -94,27 +88,46 @@ impl Source {
                 made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
             }
             Kept::Bytes(bytes) => io::Write::write_all(&mut file, bytes)?,
-            Kept::Path(_) => {
-                io::copy(&mut File::open(&self.name)?, &mut file)?;
+            Kept::Path(path, stamp) => {
+                io::copy(&mut same(path, *stamp)?, &mut file)?;
             }
         }
         file.name(path, replace)
     }
 }
 
+/// Opens a file that must still be the one that this stamp was taken of.
+fn same(path: &Path, stamp: Stamp) -> io::Result<File> {
+    let file = File::open(path)?;
+    if Stamp::of(&file.metadata()?) == stamp {
+        return Ok(file);
+    }
+    Err(io::Error::other("the file is not the one that was opened: it was changed or replaced; open it again"))
+}
+
+/// Where a file is, and its stamp before it is opened: what replaces it meanwhile is then noticed.
+fn place(input: &Input) -> io::Result<Option<(PathBuf, Stamp)>> {
+    let Input::Path(path) = input else { return Ok(None) };
+    let path = std::path::absolute(path)?;
+    let stamp = Stamp::of(&std::fs::metadata(&path)?);
+    Ok(Some((path, stamp)))
+}
+
 /// Looks at an input: where each of its dumps can be read, and what the import of a log said.
 pub(crate) fn look(input: &Input, name: &Path) -> Result<(Vec<Source>, Option<ImportReport>), NotOpened> {
+    let place = place(input).map_err(OpenError::Io)?;
     let opened = match input {
         Input::Path(path) => open::open(path)?,
         Input::Bytes(bytes) => open::open_bytes(bytes.to_vec(), &name.display().to_string())?,
     };
     let (kept, report): (Vec<Kept>, _) = match (opened, input) {
-        (Opened::Dumps(dumps), Input::Path(path)) => {
-            let stamp = Stamp::of(&std::fs::metadata(path).map_err(OpenError::Io)?);
-            ((0..dumps.count_all()).map(|_| Kept::Path(stamp)).collect(), None)
-        }
-        (Opened::Dumps(dumps), Input::Bytes(bytes)) => {
-            ((0..dumps.count_all()).map(|_| Kept::Bytes(Arc::clone(bytes))).collect(), None)
+        (Opened::Dumps(dumps), _) => {
+            let kept = || match (&place, input) {
+                (Some((path, stamp)), _) => Some(Kept::Path(path.clone(), *stamp)),
+                (None, Input::Bytes(bytes)) => Some(Kept::Bytes(Arc::clone(bytes))),
+                (None, Input::Path(_)) => None,
+            };
+            ((0..dumps.count_all()).filter_map(|_| kept()).collect(), None)
         }
         (Opened::Log(report, dumps), _) => {
             let files = dumps.into_iter().filter_map(|dump| dump.file);

@@ -132,6 +132,22 @@ def test_logs_become_dumps_that_can_be_kept(tmp_path: Path) -> None:
         kwab.import_log(NULL)
 
 
+def test_a_file_is_found_again_under_another_name_and_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copyfile(NULL, tmp_path / "here/a.kwab")
+    monkeypatch.chdir(tmp_path / "here")
+    named, plain = kwab.open("a.kwab", name="nice"), kwab.open("a.kwab")
+    assert (named.name, plain.name) == ("nice", "a.kwab")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for number, dump in enumerate([named, plain]):
+        assert dump.triage()["headline"] == kwab.open(NULL).triage()["headline"]
+        dump.save(tmp_path / f"{number}.kwab")
+        assert (tmp_path / f"{number}.kwab").read_bytes() == NULL.read_bytes()
+
+
 def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as absent:
         kwab.open(tmp_path / "absent")
