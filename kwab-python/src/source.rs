@@ -4,7 +4,7 @@
 //! in a file without a name.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -80,19 +80,36 @@ impl Source {
         Ok(file)
     }
 
-    /// Writes the dump to a file, which is whole or absent.
+    /// Writes the dump to a file, which is whole or absent; of an input with several only this one.
     pub(crate) fn save(&self, path: &Path, replace: Replace) -> io::Result<()> {
         let mut file = Unnamed::in_folder(kwab::output::folder_of(path))?;
         match &self.kept {
             Kept::Made(made) => {
                 made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
             }
-            Kept::Bytes(bytes) => io::Write::write_all(&mut file, bytes)?,
+            Kept::Bytes(bytes) => file.write_all(self.part(bytes)?)?,
             Kept::Path(path, stamp) => {
-                io::copy(&mut same(path, *stamp)?, &mut file)?;
+                let mut input = same(path, *stamp)?;
+                if self.dumps > 1 {
+                    let mut bytes = Vec::new();
+                    input.read_to_end(&mut bytes)?;
+                    file.write_all(self.part(&bytes)?)?;
+                } else {
+                    io::copy(&mut input, &mut file)?;
+                }
             }
         }
         file.name(path, replace)
+    }
+
+    /// The bytes of this dump among those of its input.
+    fn part<'b>(&self, bytes: &'b [u8]) -> io::Result<&'b [u8]> {
+        if self.dumps < 2 {
+            return Ok(bytes);
+        }
+        let extent = kwab::model::extents(bytes).into_iter().nth(self.number - 1);
+        let gone = || io::Error::other(format!("there is no dump {} in it any more; open it again", self.number));
+        extent.and_then(|extent| bytes.get(extent)).ok_or_else(gone)
     }
 }
 
