@@ -49,10 +49,11 @@ impl Root {
         Some(if below.as_os_str().is_empty() { Path::new(".") } else { below })
     }
 
-    /// Finds a name without opening what it names; links are followed as far as they stay below the folder.
-    fn find(&self, below: &Path, links: ResolveFlags) -> io::Result<File> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
-        let found = openat2(&self.folder, below, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    /// Finds a name without opening what it names; links are followed as far as they stay below the folder, with
+    /// `NOFOLLOW` all but the last component.
+    fn find(&self, below: &Path, last: OFlags) -> io::Result<File> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let found = openat2(&self.folder, below, OFlags::PATH | OFlags::CLOEXEC | last, Mode::empty(), resolve);
         found.map(File::from).map_err(|error| match error {
             rustix::io::Errno::XDEV => io::Error::other("leads out of the folders of this server"),
             rustix::io::Errno::NOSYS => io::Error::other("cannot be confined here: Linux 5.6 has openat2"),
@@ -78,7 +79,7 @@ pub(crate) fn is_confined() -> bool {
 /// Those of the system; in a confined process also for what lies elsewhere and for what is neither.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     match ROOTS.get() {
-        Some(roots) => read(&find(roots, path, ResolveFlags::empty())?),
+        Some(roots) => read(&find(roots, path, OFlags::empty())?),
         None => File::open(path),
     }
 }
@@ -87,7 +88,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 pub(crate) fn is_dir(path: &Path) -> bool {
     match ROOTS.get() {
         Some(roots) => {
-            find(roots, path, ResolveFlags::empty()).and_then(|found| found.metadata()).is_ok_and(|meta| meta.is_dir())
+            find(roots, path, OFlags::empty()).and_then(|found| found.metadata()).is_ok_and(|meta| meta.is_dir())
         }
         None => path.is_dir(),
     }
@@ -103,10 +104,10 @@ pub(crate) fn confined_files(folder: &Path) -> Option<Vec<(PathBuf, Metadata)>> 
 
 /// What cannot be looked into is left out, as `walkdir`'s errors are elsewhere.
 fn collect(roots: &[Root], folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
-    let Ok(entries) = find(roots, folder, ResolveFlags::empty()).and_then(|folder| names(&folder)) else { return };
+    let Ok(entries) = find(roots, folder, OFlags::empty()).and_then(|folder| names(&folder)) else { return };
     for name in entries {
         let path = folder.join(&name);
-        let Ok(meta) = find(roots, &path, ResolveFlags::NO_SYMLINKS).and_then(|found| found.metadata()) else {
+        let Ok(meta) = find(roots, &path, OFlags::NOFOLLOW).and_then(|found| found.metadata()) else {
             continue;
         };
         if meta.is_dir() {
@@ -132,11 +133,11 @@ fn names(folder: &File) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-fn find(roots: &[Root], path: &Path, links: ResolveFlags) -> io::Result<File> {
+fn find(roots: &[Root], path: &Path, last: OFlags) -> io::Result<File> {
     let mut error = io::Error::other("lies outside of the folders of this server");
     for root in roots {
         let Some(below) = root.below(path) else { continue };
-        match root.find(below, links) {
+        match root.find(below, last) {
             Ok(found) => return Ok(found),
             Err(why) => error = why,
         }
