@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2};
 
+use crate::failure::{about, say, system};
+
 /// The folders that this process is confined to, once it is.
 static ROOTS: OnceLock<Vec<Root>> = OnceLock::new();
 
@@ -102,18 +104,24 @@ pub(crate) fn confined_files(folder: &Path) -> Option<Vec<(PathBuf, Metadata)>> 
     Some(files)
 }
 
-/// What cannot be looked into is left out, as `walkdir`'s errors are elsewhere.
+/// What cannot be looked into is left out and said; what is gone since its folder was read is not there.
 fn collect(roots: &[Root], folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
-    let Ok(entries) = find(roots, folder, OFlags::empty()).and_then(|folder| names(&folder)) else { return };
+    let missed = |path: &Path, error: io::Error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            say(&about(path, format!("not read: {}", system(&error))));
+        }
+    };
+    let entries = match find(roots, folder, OFlags::empty()).and_then(|folder| names(&folder)) {
+        Ok(entries) => entries,
+        Err(error) => return missed(folder, error),
+    };
     for name in entries {
         let path = folder.join(&name);
-        let Ok(meta) = find(roots, &path, OFlags::NOFOLLOW).and_then(|found| found.metadata()) else {
-            continue;
-        };
-        if meta.is_dir() {
-            collect(roots, &path, files);
-        } else if meta.is_file() {
-            files.push((path, meta));
+        match find(roots, &path, OFlags::NOFOLLOW).and_then(|found| found.metadata()) {
+            Ok(meta) if meta.is_dir() => collect(roots, &path, files),
+            Ok(meta) if meta.is_file() => files.push((path, meta)),
+            Ok(_) => {}
+            Err(error) => missed(&path, error),
         }
     }
 }

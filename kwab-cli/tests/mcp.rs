@@ -241,6 +241,23 @@ fn a_link_to_a_folder_inside_is_listed_when_it_is_named_and_not_where_it_is_foun
 }
 
 #[test]
+fn a_folder_that_cannot_be_looked_into_is_said_beside_the_list() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let place = place();
+    // Folders so deep that no path names the last of them.
+    let name = "d".repeat(200);
+    let mut at: std::os::fd::OwnedFd = std::fs::File::open(place.path().join("crashes")).expect("opened").into();
+    for _ in 0..22 {
+        mkdirat(&at, &name, Mode::RWXU).expect("made");
+        at = openat(&at, &name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("opened");
+    }
+    let mut client = Client::start(place.path(), &["crashes"]);
+    let listed = client.value("list", json!({"page": {"max_bytes": 262_144}}));
+    assert!(listed["data"].to_string().contains("crashes/leak.kwab"), "{listed}");
+    assert!(listed["remarks"].to_string().contains("not read: "), "{listed}");
+}
+
+#[test]
 fn a_fifo_a_socket_and_a_device_are_neither_opened_nor_listed() {
     let place = place();
     let crashes = place.path().join("crashes");
