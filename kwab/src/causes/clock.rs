@@ -107,7 +107,7 @@ impl Clock {
         self.scale
     }
 
-    /// Whether records of two clocks stand beside each other without one that has both times, or without a frequency, or
+    /// Whether records of two clocks stand beside each other without one that has both times, without a frequency, or
     /// with a stamp before the beginning of the clock.
     #[must_use]
     pub const fn is_assumed(&self) -> bool {
