@@ -13,6 +13,8 @@ use std::sync::OnceLock;
 
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2};
 
+use crate::failure::{about, say, system};
+
 /// The folders that this process is confined to, once it is.
 static ROOTS: OnceLock<Vec<Root>> = OnceLock::new();
 
@@ -49,10 +51,11 @@ impl Root {
         Some(if below.as_os_str().is_empty() { Path::new(".") } else { below })
     }
 
-    /// Finds a name without opening what it names; links are followed as far as they stay below the folder.
-    fn find(&self, below: &Path, links: ResolveFlags) -> io::Result<File> {
-        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS | links;
-        let found = openat2(&self.folder, below, OFlags::PATH | OFlags::CLOEXEC, Mode::empty(), resolve);
+    /// Finds a name without opening what it names; links are followed as far as they stay below the folder, with
+    /// `NOFOLLOW` all but the last component.
+    fn find(&self, below: &Path, last: OFlags) -> io::Result<File> {
+        let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+        let found = openat2(&self.folder, below, OFlags::PATH | OFlags::CLOEXEC | last, Mode::empty(), resolve);
         found.map(File::from).map_err(|error| match error {
             rustix::io::Errno::XDEV => io::Error::other("leads out of the folders of this server"),
             rustix::io::Errno::NOSYS => io::Error::other("cannot be confined here: Linux 5.6 has openat2"),
@@ -78,7 +81,7 @@ pub(crate) fn is_confined() -> bool {
 /// Those of the system; in a confined process also for what lies elsewhere and for what is neither.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     match ROOTS.get() {
-        Some(roots) => read(&find(roots, path, ResolveFlags::empty())?),
+        Some(roots) => read(&find(roots, path, OFlags::empty())?),
         None => File::open(path),
     }
 }
@@ -87,7 +90,7 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
 pub(crate) fn is_dir(path: &Path) -> bool {
     match ROOTS.get() {
         Some(roots) => {
-            find(roots, path, ResolveFlags::empty()).and_then(|found| found.metadata()).is_ok_and(|meta| meta.is_dir())
+            find(roots, path, OFlags::empty()).and_then(|found| found.metadata()).is_ok_and(|meta| meta.is_dir())
         }
         None => path.is_dir(),
     }
@@ -101,18 +104,24 @@ pub(crate) fn confined_files(folder: &Path) -> Option<Vec<(PathBuf, Metadata)>> 
     Some(files)
 }
 
-/// What cannot be looked into is left out, as `walkdir`'s errors are elsewhere.
+/// What cannot be looked into is left out and said; what is gone since its folder was read is not there.
 fn collect(roots: &[Root], folder: &Path, files: &mut Vec<(PathBuf, Metadata)>) {
-    let Ok(entries) = find(roots, folder, ResolveFlags::empty()).and_then(|folder| names(&folder)) else { return };
+    let missed = |path: &Path, error: io::Error| {
+        if error.kind() != io::ErrorKind::NotFound {
+            say(&about(path, format!("not read: {}", system(&error))));
+        }
+    };
+    let entries = match find(roots, folder, OFlags::empty()).and_then(|folder| names(&folder)) {
+        Ok(entries) => entries,
+        Err(error) => return missed(folder, error),
+    };
     for name in entries {
         let path = folder.join(&name);
-        let Ok(meta) = find(roots, &path, ResolveFlags::NO_SYMLINKS).and_then(|found| found.metadata()) else {
-            continue;
-        };
-        if meta.is_dir() {
-            collect(roots, &path, files);
-        } else if meta.is_file() {
-            files.push((path, meta));
+        match find(roots, &path, OFlags::NOFOLLOW).and_then(|found| found.metadata()) {
+            Ok(meta) if meta.is_dir() => collect(roots, &path, files),
+            Ok(meta) if meta.is_file() => files.push((path, meta)),
+            Ok(_) => {}
+            Err(error) => missed(&path, error),
         }
     }
 }
@@ -132,11 +141,11 @@ fn names(folder: &File) -> io::Result<Vec<PathBuf>> {
     Ok(names)
 }
 
-fn find(roots: &[Root], path: &Path, links: ResolveFlags) -> io::Result<File> {
+fn find(roots: &[Root], path: &Path, last: OFlags) -> io::Result<File> {
     let mut error = io::Error::other("lies outside of the folders of this server");
     for root in roots {
         let Some(below) = root.below(path) else { continue };
-        match root.find(below, links) {
+        match root.find(below, last) {
             Ok(found) => return Ok(found),
             Err(why) => error = why,
         }

@@ -227,6 +227,37 @@ fn a_name_that_is_swapped_for_a_link_all_the_time_never_leads_out() {
 }
 
 #[test]
+fn a_link_to_a_folder_inside_is_listed_when_it_is_named_and_not_where_it_is_found() {
+    let place = place();
+    let crashes = place.path().join("crashes");
+    std::fs::create_dir(crashes.join("monday")).expect("made");
+    std::fs::copy(dump_of("leak"), crashes.join("monday/first.kwab")).expect("copied");
+    symlink("monday", crashes.join("latest")).expect("linked");
+    let mut client = Client::start(place.path(), &["crashes"]);
+    let listed = client.value("list", json!({"paths": ["crashes/latest"]})).to_string();
+    assert!(listed.contains("crashes/latest/first.kwab"), "{listed}");
+    let listed = client.value("list", json!({"page": {"max_bytes": 262_144}})).to_string();
+    assert!(listed.contains("crashes/monday/first.kwab") && !listed.contains("latest"), "{listed}");
+}
+
+#[test]
+fn a_folder_that_cannot_be_looked_into_is_said_beside_the_list() {
+    use rustix::fs::{Mode, OFlags, mkdirat, openat};
+    let place = place();
+    // Folders so deep that no path names the last of them.
+    let name = "d".repeat(200);
+    let mut at: std::os::fd::OwnedFd = std::fs::File::open(place.path().join("crashes")).expect("opened").into();
+    for _ in 0..22 {
+        mkdirat(&at, &name, Mode::RWXU).expect("made");
+        at = openat(&at, &name, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()).expect("opened");
+    }
+    let mut client = Client::start(place.path(), &["crashes"]);
+    let listed = client.value("list", json!({"page": {"max_bytes": 262_144}}));
+    assert!(listed["data"].to_string().contains("crashes/leak.kwab"), "{listed}");
+    assert!(listed["remarks"].to_string().contains("not read: "), "{listed}");
+}
+
+#[test]
 fn a_fifo_a_socket_and_a_device_are_neither_opened_nor_listed() {
     let place = place();
     let crashes = place.path().join("crashes");

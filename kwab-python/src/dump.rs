@@ -165,11 +165,14 @@ impl Dump {
     #[getter]
     fn defects(&self, py: Python<'_>) -> PyResult<Vec<Defect>> {
         let file = self.file(py)?;
-        let mut all: Vec<format::Defect> = file.defects.clone();
-        if let Some(view) = self.inner.loaded() {
-            all.extend(view.dump().defects().iter().filter(|defect| !file.defects.contains(defect)));
-        }
-        Ok(all.iter().map(Defect::from).collect())
+        // A view is locked for as long as it is made, by a thread that may need the interpreter.
+        Ok(py.detach(|| {
+            let mut all: Vec<format::Defect> = file.defects.clone();
+            if let Some(view) = self.inner.loaded() {
+                all.extend(view.dump().defects().iter().filter(|defect| !file.defects.contains(defect)));
+            }
+            all.iter().map(Defect::from).collect()
+        }))
     }
 
     /// Its sound sections.

@@ -4,7 +4,7 @@
 //! in a file without a name.
 
 use std::fs::{File, Metadata};
-use std::io;
+use std::io::{self, Read as _, Write as _};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -52,7 +52,8 @@ pub(crate) struct Source {
 
 #[derive(Debug)]
 enum Kept {
-    Path(Stamp),
+    /// An absolute path, so that neither another name nor another working directory leads elsewhere.
+    Path(PathBuf, Stamp),
     Bytes(Arc<Vec<u8>>),
     Made(Mutex<PendingFile>),
 }
@@ -61,14 +62,7 @@ impl Source {
     /// Opens the dump from its beginning.
     pub(crate) fn open(&self) -> Result<DumpFile, NotOpened> {
         let mut file = match &self.kept {
-            Kept::Path(stamp) => {
-                let file = File::open(&self.name).map_err(OpenError::Io)?;
-                if Stamp::of(&file.metadata().map_err(OpenError::Io)?) != *stamp {
-                    let text = "the file is not the one that was opened: it was changed or replaced; open it again";
-                    return Err(OpenError::Io(io::Error::other(text)).into());
-                }
-                DumpFile::of_file(file, self.number)?
-            }
+            Kept::Path(path, stamp) => DumpFile::of_file(same(path, *stamp).map_err(OpenError::Io)?, self.number)?,
             Kept::Bytes(bytes) => DumpFile::number_of(bytes.to_vec(), self.number)?,
             Kept::Made(_) => DumpFile::of_file(self.copy().map_err(OpenError::Io)?.into(), 1)?,
         };
@@ -86,35 +80,71 @@ impl Source {
         Ok(file)
     }
 
-    /// Writes the dump to a file, which is whole or absent.
+    /// Writes the dump to a file, which is whole or absent; of an input with several only this one.
     pub(crate) fn save(&self, path: &Path, replace: Replace) -> io::Result<()> {
         let mut file = Unnamed::in_folder(kwab::output::folder_of(path))?;
         match &self.kept {
             Kept::Made(made) => {
                 made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
             }
-            Kept::Bytes(bytes) => io::Write::write_all(&mut file, bytes)?,
-            Kept::Path(_) => {
-                io::copy(&mut File::open(&self.name)?, &mut file)?;
+            Kept::Bytes(bytes) => file.write_all(self.part(bytes)?)?,
+            Kept::Path(path, stamp) => {
+                let mut input = same(path, *stamp)?;
+                if self.dumps > 1 {
+                    let mut bytes = Vec::new();
+                    input.read_to_end(&mut bytes)?;
+                    file.write_all(self.part(&bytes)?)?;
+                } else {
+                    io::copy(&mut input, &mut file)?;
+                }
             }
         }
         file.name(path, replace)
     }
+
+    /// The bytes of this dump among those of its input.
+    fn part<'b>(&self, bytes: &'b [u8]) -> io::Result<&'b [u8]> {
+        if self.dumps < 2 {
+            return Ok(bytes);
+        }
+        let extent = kwab::model::extents(bytes).into_iter().nth(self.number - 1);
+        let gone = || io::Error::other(format!("there is no dump {} in it any more; open it again", self.number));
+        extent.and_then(|extent| bytes.get(extent)).ok_or_else(gone)
+    }
+}
+
+/// Opens a file that must still be the one that this stamp was taken of.
+fn same(path: &Path, stamp: Stamp) -> io::Result<File> {
+    let file = File::open(path)?;
+    if Stamp::of(&file.metadata()?) == stamp {
+        return Ok(file);
+    }
+    Err(io::Error::other("the file is not the one that was opened: it was changed or replaced; open it again"))
+}
+
+/// Where a file is, and its stamp before it is opened: what replaces it meanwhile is then noticed.
+fn place(input: &Input) -> io::Result<Option<(PathBuf, Stamp)>> {
+    let Input::Path(path) = input else { return Ok(None) };
+    let path = std::path::absolute(path)?;
+    let stamp = Stamp::of(&std::fs::metadata(&path)?);
+    Ok(Some((path, stamp)))
 }
 
 /// Looks at an input: where each of its dumps can be read, and what the import of a log said.
 pub(crate) fn look(input: &Input, name: &Path) -> Result<(Vec<Source>, Option<ImportReport>), NotOpened> {
+    let place = place(input).map_err(OpenError::Io)?;
     let opened = match input {
         Input::Path(path) => open::open(path)?,
         Input::Bytes(bytes) => open::open_bytes(bytes.to_vec(), &name.display().to_string())?,
     };
     let (kept, report): (Vec<Kept>, _) = match (opened, input) {
-        (Opened::Dumps(dumps), Input::Path(path)) => {
-            let stamp = Stamp::of(&std::fs::metadata(path).map_err(OpenError::Io)?);
-            ((0..dumps.count_all()).map(|_| Kept::Path(stamp)).collect(), None)
-        }
-        (Opened::Dumps(dumps), Input::Bytes(bytes)) => {
-            ((0..dumps.count_all()).map(|_| Kept::Bytes(Arc::clone(bytes))).collect(), None)
+        (Opened::Dumps(dumps), _) => {
+            let kept = || match (&place, input) {
+                (Some((path, stamp)), _) => Some(Kept::Path(path.clone(), *stamp)),
+                (None, Input::Bytes(bytes)) => Some(Kept::Bytes(Arc::clone(bytes))),
+                (None, Input::Path(_)) => None,
+            };
+            ((0..dumps.count_all()).filter_map(|_| kept()).collect(), None)
         }
         (Opened::Log(report, dumps), _) => {
             let files = dumps.into_iter().filter_map(|dump| dump.file);

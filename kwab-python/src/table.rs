@@ -28,7 +28,7 @@ use crate::records::{Walk, chosen};
 /// Records of a batch.
 const ROWS: usize = 1 << 16;
 /// Bytes of records after which a batch is closed: texts and lists of a batch are counted with 31 bits.
-const BATCH: usize = 64 << 20;
+const BATCH: usize = 1 << 20;
 
 /// The records of one type.
 #[pyclass(frozen, module = "kwab")]

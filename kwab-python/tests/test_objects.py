@@ -132,6 +132,40 @@ def test_logs_become_dumps_that_can_be_kept(tmp_path: Path) -> None:
         kwab.import_log(NULL)
 
 
+def test_a_file_is_found_again_under_another_name_and_from_another_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "elsewhere").mkdir()
+    shutil.copyfile(NULL, tmp_path / "here/a.kwab")
+    monkeypatch.chdir(tmp_path / "here")
+    named, plain = kwab.open("a.kwab", name="nice"), kwab.open("a.kwab")
+    assert (named.name, plain.name) == ("nice", "a.kwab")
+    monkeypatch.chdir(tmp_path / "elsewhere")
+    for number, dump in enumerate([named, plain]):
+        assert dump.triage()["headline"] == kwab.open(NULL).triage()["headline"]
+        dump.save(tmp_path / f"{number}.kwab")
+        assert (tmp_path / f"{number}.kwab").read_bytes() == NULL.read_bytes()
+
+
+def test_one_dump_of_several_is_kept_alone_and_only_of_the_file_that_was_opened(tmp_path: Path) -> None:
+    contents = [path.read_bytes() for path in DUMPS[:3]]
+    several = tmp_path / "several.kwab"
+    several.write_bytes(b"".join(contents))
+    for source in (several, several.read_bytes()):
+        for number, content in enumerate(contents, 1):
+            kept = tmp_path / "kept.kwab"
+            kwab.open(source, number).save(kept, overwrite=True)
+            assert kept.read_bytes() == content
+    opened, alone = kwab.open(several, 2), kwab.open(tmp_path / "kept.kwab")
+    several.write_bytes(b"something else")
+    (tmp_path / "kept.kwab").write_bytes(b"something else")
+    for dump in (opened, alone):
+        with pytest.raises(OSError, match="changed or replaced"):
+            dump.save(tmp_path / "new.kwab")
+    assert not (tmp_path / "new.kwab").exists()
+
+
 def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:
     with pytest.raises(FileNotFoundError) as absent:
         kwab.open(tmp_path / "absent")

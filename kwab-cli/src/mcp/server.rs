@@ -1,7 +1,6 @@
 //! Answers the requests of the protocol: who this is, which tools there are, and what a tool says.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use rmcp::handler::server::ServerHandler;
 use rmcp::model::{
@@ -137,10 +136,10 @@ impl ServerHandler for Server {
 pub(crate) fn serve(worker: Worker) -> Result<(), String> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
-    let patience = worker.timeout + Duration::from_secs(1);
+    let (timeout, jobs) = (worker.timeout, worker.places.available_permits());
     let served = runtime.block_on(async {
         let lines = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
-        let lines = Bounded::new(lines.with_max_line_length(LONGEST_REQUEST), patience);
+        let lines = Bounded::new(lines.with_max_line_length(LONGEST_REQUEST), timeout, jobs);
         let server = Server { worker: Arc::new(worker) };
         let running = match server.serve(lines).await {
             Ok(running) => running,

@@ -20,6 +20,15 @@ use tokio::time::Instant;
 /// Requests that may be unanswered at a time.
 pub(super) const MOST_WAITING: usize = 64;
 
+/// The longest wait for the last answers.
+const LONGEST_PATIENCE: Duration = Duration::from_secs(7 * 24 * 60 * 60);
+
+/// How long so many calls take at most, and a second to write their answers.
+fn patience((timeout, jobs): (Duration, usize), waiting: usize) -> Duration {
+    let rounds = u32::try_from(waiting.div_ceil(jobs.max(1))).unwrap_or(u32::MAX);
+    timeout.saturating_mul(rounds).saturating_add(Duration::from_secs(1)).min(LONGEST_PATIENCE)
+}
+
 /// How the answers stand.
 #[derive(Debug, Clone, Copy, Default)]
 struct State {
@@ -65,14 +74,15 @@ pub(super) struct Bounded<T> {
     open: Arc<Open>,
     /// When the wait for the last answers ends, once the input has.
     ended: Option<Instant>,
-    patience: Duration,
+    /// The longest that one call takes, and how many are worked out at a time.
+    pace: (Duration, usize),
 }
 
 impl<T> Bounded<T> {
-    /// Lets what was asked before the end of the input take `patience`.
-    pub(super) fn new(inner: T, patience: Duration) -> Self {
+    /// Lets each call that was asked before the end of the input take `timeout`, so many of them at a time.
+    pub(super) fn new(inner: T, timeout: Duration, jobs: usize) -> Self {
         let open = Open { ids: Mutex::default(), state: watch::Sender::new(State::default()) };
-        Self { inner, open: Arc::new(open), ended: None, patience }
+        Self { inner, open: Arc::new(open), ended: None, pace: (timeout, jobs) }
     }
 }
 
@@ -111,7 +121,8 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Boun
                 return None;
             }
             let Some(message) = self.inner.receive().await else {
-                self.ended = Some(Instant::now() + self.patience);
+                let waiting = self.open.state.borrow().waiting;
+                self.ended = Some(Instant::now() + patience(self.pace, waiting));
                 continue;
             };
             match &message {
@@ -137,5 +148,19 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Boun
 
     async fn close(&mut self) -> io::Result<()> {
         self.inner.close().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_end_of_the_input_waits_for_as_many_rounds_as_the_calls_need() {
+        let second = Duration::from_secs;
+        let told = [(0, 4), (1, 4), (4, 4), (5, 4), (64, 1), (3, 0)];
+        let waits = told.map(|(waiting, jobs)| patience((second(30), jobs), waiting));
+        assert_eq!(waits, [1, 31, 31, 61, 1921, 91].map(second));
+        assert_eq!(patience((Duration::MAX, 1), 64), LONGEST_PATIENCE);
     }
 }

@@ -27,6 +27,8 @@ pub struct Clock {
     anchor: (u64, u64),
     scale: Scale,
     assumed: bool,
+    /// Whether a stamp lies before the beginning of the clock.
+    contradicted: bool,
 }
 
 /// The latest time that a clock shows, what a signed 64-bit number holds: 292 years. Later stamps are no times.
@@ -51,19 +53,22 @@ impl Clock {
 
     /// The clock by which these stamps were made, and the counter's frequency where it is known.
     pub fn of_stamps<'s>(hertz: Option<u64>, stamps: impl Iterator<Item = Stamp<'s>>) -> Self {
-        let (mut in_time, mut in_ticks, mut anchor) = (false, false, None);
+        let (mut in_time, mut in_ticks, mut anchor, mut earliest) = (false, false, None, u64::MAX);
         for stamp in stamps {
             match (stamp.ns, stamp.tsc) {
                 (Some(ns), Some(tsc)) if anchor.is_none() => anchor = Some((ns, tsc)),
                 (Some(_), None) => in_time = true,
-                (None, Some(_)) => in_ticks = true,
+                (None, Some(tsc)) => (in_ticks, earliest) = (true, earliest.min(tsc)),
                 _ => {}
             }
         }
         let hertz = hertz.filter(|hertz| *hertz > 0);
         let scale = if hertz.is_some() || in_time || anchor.is_some() { Scale::Time } else { Scale::Ticks };
         let assumed = in_ticks && (in_time || anchor.is_some()) && (anchor.is_none() || hertz.is_none());
-        Self { hertz, anchor: anchor.unwrap_or_default(), scale, assumed }
+        let clock = Self { hertz, anchor: anchor.unwrap_or_default(), scale, assumed, contradicted: false };
+        // A counter that shows less than it did when the clock began is not the one that the anchor tells of.
+        let before = in_ticks && clock.since(earliest) < 0;
+        Self { assumed: assumed || before, contradicted: before, ..clock }
     }
 
     /// When a record happened; `None` when its stamp has no time, or one that no clock shows.
@@ -76,13 +81,17 @@ impl Clock {
         }
     }
 
-    /// When the counter showed this; a time before the clock began is its beginning.
+    /// When the counter showed this; `None` for a time before the clock began, or one that no clock shows.
     #[must_use]
     pub fn at_tick(&self, tick: u64) -> Option<u64> {
+        u64::try_from(self.since(tick)).ok().filter(|at| *at <= LATEST)
+    }
+
+    /// Nanoseconds from the beginning of the clock to when the counter showed this.
+    fn since(&self, tick: u64) -> i128 {
         let (ns, base) = self.anchor;
-        let since = i128::from(tick) - i128::from(base);
-        let at = i128::from(ns) + since * 1_000_000_000 / i128::from(self.hertz.unwrap_or(1_000_000_000));
-        u64::try_from(at.max(0)).ok().filter(|at| *at <= LATEST)
+        let ticks = i128::from(tick) - i128::from(base);
+        i128::from(ns) + (ticks * 1_000_000_000).div_euclid(i128::from(self.hertz.unwrap_or(1_000_000_000)))
     }
 
     /// How long so many ticks are.
@@ -98,7 +107,8 @@ impl Clock {
         self.scale
     }
 
-    /// Whether records of two clocks stand beside each other without one that has both times, or without a frequency.
+    /// Whether records of two clocks stand beside each other without one that has both times, without a frequency, or
+    /// with a stamp before the beginning of the clock.
     #[must_use]
     pub const fn is_assumed(&self) -> bool {
         self.assumed
@@ -109,6 +119,9 @@ impl Clock {
     pub const fn words(&self) -> &'static str {
         match (self.scale, self.assumed) {
             (Scale::Time, false) => "nanoseconds since boot",
+            (Scale::Time, true) if self.contradicted => {
+                "nanoseconds since boot; the counter was set back: some of its stamps lie before the clock began"
+            }
             (Scale::Time, true) => {
                 "nanoseconds since boot; no record relates the counter to them, which is taken to begin with them"
             }
@@ -154,7 +167,7 @@ mod tests {
         let clock = Clock::of_stamps(Some(2_000_000_000), stamps.into_iter());
         assert_eq!((clock.scale(), clock.is_assumed()), (Scale::Time, false));
         assert_eq!(stamps.map(|stamp| clock.at(&stamp)), [Some(5_000), Some(1_000), Some(6_000)]);
-        assert_eq!(clock.at_tick(0), Some(0), "before the clock began");
+        assert_eq!((clock.at_tick(38_000), clock.at_tick(37_999)), (Some(0), None), "before the clock began");
         assert_eq!(clock.span(4_000), 2_000);
     }
 
@@ -166,6 +179,17 @@ mod tests {
         assert_eq!(clock.at(&stamps[1]), Some(3_000_000));
         let unknown = Clock::of_stamps(None, [stamp(None, Some(9))].into_iter());
         assert_eq!((unknown.scale(), unknown.is_assumed(), unknown.at_tick(9)), (Scale::Ticks, false, Some(9)));
+    }
+
+    #[test]
+    fn a_counter_that_shows_less_than_when_the_clock_began_makes_it_assumed() {
+        let stamps = [stamp(Some(1_000), Some(40_000)), stamp(None, Some(7)), stamp(None, Some(50_000))];
+        let clock = Clock::of_stamps(Some(1_000_000_000), stamps.into_iter());
+        assert_eq!(stamps.map(|stamp| clock.at(&stamp)), [Some(1_000), None, Some(11_000)]);
+        assert!(clock.is_assumed() && clock.words().contains("before the clock began"), "{clock:?}");
+        // Half a nanosecond before the beginning is before it.
+        let clock = Clock::of_stamps(Some(2_000_000_000), [stamp(Some(0), Some(9))].into_iter());
+        assert_eq!((clock.is_assumed(), clock.at_tick(8), clock.at_tick(9)), (false, None, Some(0)));
     }
 
     #[test]

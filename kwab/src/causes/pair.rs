@@ -123,7 +123,12 @@ impl Pairing<'_> {
     /// A processor runs another thread.
     fn run(&mut self, number: u32, moment: &Moment, before: Option<u32>, runnable: bool) {
         if let Some(before) = before.filter(|before| *before != 0) {
-            self.left.insert(before, if runnable { Left::Runnable } else { Left::Asleep });
+            if runnable {
+                // A recorder that keeps no state of the switch may have told of the sleep before it.
+                self.left.entry(before).or_insert(Left::Runnable);
+            } else {
+                self.left.insert(before, Left::Asleep);
+            }
         }
         self.running.insert(moment.cpu, (number, moment.tid));
         if moment.tid == 0 {

@@ -108,6 +108,22 @@ fn a_thread_that_was_preempted_goes_on_without_a_cause_and_one_that_slept_does_n
 }
 
 #[test]
+fn a_switch_without_a_state_leaves_a_thread_asleep_that_said_so() {
+    for slept in [false, true] {
+        let mut recording = Recording::new();
+        recording.switch(0, 10, (4, 5), false);
+        if slept {
+            recording.put(0, 20, FlightKind::SLEEP, 5, &[2]);
+        }
+        recording.put(0, 21, FlightKind::CONTEXT_SWITCH, 4, &[5, 4, 5]).switch(0, 30, (4, 5), false);
+        let causes = recording.causes();
+        // Thread 5 at 10, which is new, and at 30 where it slept before.
+        let expected = 1 + u64::from(slept);
+        assert_eq!(unpaired(&causes), [(FlowKind::WakeToRun, Why::NoCause, expected)], "slept: {slept}");
+    }
+}
+
+#[test]
 fn a_wake_before_the_sleep_is_not_the_cause_of_a_later_run() {
     let mut recording = Recording::new();
     recording

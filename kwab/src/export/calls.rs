@@ -81,12 +81,12 @@ impl CallSlices {
             }
             AnyRecord::SyscallEntry(entry) => {
                 let tid = entry.tid.unwrap_or(pid);
-                if put(tid, None, None) {
-                    let before = open.insert(tid, self.calls.len() - 1);
-                    // Its return is lost: it ended before the thread made another.
-                    if let Some(before) = before.and_then(|before| self.calls.get_mut(before)) {
-                        before.end = Some(begin.max(before.begin));
-                    }
+                // The return of this entry is not that of an older one, even where there is no room for it.
+                let has_room = put(tid, None, None);
+                let before = if has_room { open.insert(tid, self.calls.len() - 1) } else { open.remove(&tid) };
+                // Its return is lost: it ended before the thread made another.
+                if let Some(before) = before.and_then(|before| self.calls.get_mut(before)) {
+                    before.end = Some(begin.max(before.begin));
                 }
             }
             AnyRecord::SyscallExit(exit) => {
@@ -113,5 +113,39 @@ impl CallSlice {
         };
         let name = name.map_or_else(|| format!("syscall {}", nr.unwrap_or(-1)), |name| text(Some(name)));
         Some((name, line::summary(&record, raw)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab_format::record::{Stamp, SyscallEntry, SyscallExit};
+    use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
+
+    use super::*;
+    use crate::model::emit::DumpWriter;
+
+    #[test]
+    fn the_return_of_a_call_without_room_is_not_given_to_the_one_before() {
+        let stamp = |ns| Stamp { ns: Some(ns), ..Stamp::default() };
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+        for (ns, nr) in [(10, 1), (20, 2)] {
+            let entry =
+                SyscallEntry { pid: Some(5), tid: Some(5), nr: Some(nr), stamp: stamp(ns), ..Default::default() };
+            writer.put(SectionKind::EVENTS, &entry);
+        }
+        let exit = SyscallExit { pid: Some(5), tid: Some(5), result: Some(-7), stamp: stamp(30), ..Default::default() };
+        writer.put(SectionKind::EVENTS, &exit);
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
+        let clock = Clock::of(&dump);
+        let told = |slices: &CallSlices| -> Vec<_> {
+            slices.calls.iter().map(|call| (call.begin, call.end, call.result)).collect()
+        };
+        let before = dump.file.budget.left();
+        let slices = CallSlices::of(&dump, &clock);
+        assert_eq!(told(&slices), [(10, Some(20), None), (20, Some(30), Some(-7))]);
+        assert!(dump.file.budget.take(dump.file.budget.left() - PRICE), "room for one call");
+        let slices = CallSlices::of(&dump, &clock);
+        assert_eq!((told(&slices), slices.left_out), (vec![(10, Some(20), None)], 1));
+        assert!(before > 3 * PRICE);
     }
 }

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::lanes::Lanes;
 use super::spans::{Span, spans_by};
 use crate::analysis::text;
-use crate::causes::{Causes, Clock, Scale, What};
+use crate::causes::{Causes, Clock, Scale};
 use crate::model::{Dump, flight};
 
 /// How much a trace holds.
@@ -76,7 +76,7 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
             "ph": "i", "s": "t", "cat": "flight", "name": name, "pid": 0, "tid": cpu, "ts": ts, "args": args,
         }))?;
         traced.instants += 1;
-        traced.flows += list.flows(&causes, number, (cpu, ts))?;
+        traced.flows += list.flows((dump, &causes), number, (cpu, ts))?;
     }
     // Metadata may stand anywhere in the list.
     for (cpu, lane) in used {
@@ -131,16 +131,17 @@ impl List<'_> {
     }
 
     /// Writes the ends of flows at an event of a processor; gives how many begin there.
-    fn flows(&mut self, causes: &Causes, moment: u32, (cpu, ts): (u32, f64)) -> io::Result<u64> {
+    fn flows(&mut self, (dump, causes): (&Dump, &Causes), moment: u32, (cpu, ts): (u32, f64)) -> io::Result<u64> {
         let is_drawn = |other: u32| {
-            // What a log tells of forks is not among the events of processors.
-            !matches!(causes.moments[other as usize].what, What::First)
+            // What a log tells of forks is not among the events of processors; an arrow needs both of its ends.
+            let record = causes.record(dump, &causes.moments[other as usize]);
+            matches!(record, Some(AnyRecord::FlightEvent(_)))
         };
         let end = |phase: &str, number: u32, name: &str| {
             let id = u64::from(number) + 1;
             json!({"ph": phase, "id": id, "cat": "flow", "name": name, "pid": 0, "tid": cpu, "ts": ts})
         };
-        for (number, flow) in causes.causes_of(moment) {
+        for (number, flow) in causes.causes_of(moment).filter(|(_, flow)| is_drawn(flow.from)) {
             let mut arrow = end("f", number, flow.kind.name());
             arrow["bp"] = json!("e");
             self.put(&arrow)?;
@@ -183,8 +184,12 @@ impl List<'_> {
 
 #[cfg(test)]
 mod tests {
+    use kwab_format::record::{FlightEvent, FlightKind, ProcessExec, ProcessFork, Stamp};
+    use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
+
     use super::super::lanes::MOST_LANES;
     use super::*;
+    use crate::model::emit::DumpWriter;
 
     #[test]
     fn spans_that_never_nest_fill_the_lanes_and_then_go_on_beside_them() {
@@ -214,5 +219,49 @@ mod tests {
         let begin = events.iter().find(|event| event["ph"] == "b").unwrap();
         let ends = events.iter().filter(|event| event["ph"] == "e" && event["id"] == begin["id"]);
         assert_eq!(ends.map(|event| event["ts"].as_f64()).collect::<Vec<_>>(), [Some(us(10_000 + most))]);
+    }
+
+    #[test]
+    fn an_arrow_between_a_record_of_a_log_and_an_event_of_a_recorder_has_no_end_in_the_trace() {
+        let stamp = |ns| Stamp { ns: Some(ns), cpu: Some(0), ..Stamp::default() };
+        let event = |ns, kind, tid, numbers: [u64; 2]| FlightEvent {
+            kind: Some(kind),
+            pid: Some(tid),
+            tid: Some(tid),
+            a: Some(numbers[0]),
+            b: Some(numbers[1]),
+            stamp: stamp(ns),
+            ..FlightEvent::default()
+        };
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+        // A log tells of a fork whose child a recorder sees; a recorder of one whose child a log sees.
+        for child in [9, 11] {
+            let fork = ProcessFork { parent_pid: Some(1), child_pid: Some(child), stamp: stamp(5) };
+            writer.put(SectionKind::EVENTS, &fork);
+        }
+        let exec = ProcessExec { pid: Some(11), stamp: stamp(8), ..ProcessExec::default() };
+        writer.put(SectionKind::EVENTS, &exec);
+        writer.put(SectionKind::FLIGHT, &event(6, FlightKind::CONTEXT_SWITCH, 9, [1, 9]));
+        writer.put(SectionKind::FLIGHT, &event(7, FlightKind::FORK, 1, [0, 11]));
+        writer.put(SectionKind::FLIGHT, &event(9, FlightKind::WAKE, 12, [0, 0]));
+        writer.put(SectionKind::FLIGHT, &event(10, FlightKind::CONTEXT_SWITCH, 12, [9, 12]));
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
+        let causes = Causes::of(&dump);
+        let is_flight = |moment: u32| {
+            let record = causes.record(&dump, &causes.moments[moment as usize]);
+            matches!(record, Some(AnyRecord::FlightEvent(_)))
+        };
+        let mut sorts: Vec<_> = causes.flows.iter().map(|flow| (is_flight(flow.from), is_flight(flow.to))).collect();
+        sorts.sort_unstable();
+        assert_eq!(sorts, [(false, true), (true, false), (true, true)]);
+        let mut out = Vec::new();
+        let traced = chrome_trace(&dump, &mut out).unwrap();
+        let trace: Value = serde_json::from_slice(&out).unwrap();
+        let events = trace["traceEvents"].as_array().unwrap();
+        let ids = |phase: &str| -> Vec<u64> {
+            events.iter().filter(|event| event["ph"] == phase).filter_map(|event| event["id"].as_u64()).collect()
+        };
+        assert_eq!((traced.flows, ids("s").len()), (1, 1));
+        assert_eq!(ids("s"), ids("f"));
     }
 }

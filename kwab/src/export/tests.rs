@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use kwab_format::record::{
-    Cause, CauseKind, ImageKind, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp,
+    Cause, CauseKind, ImageKind, Memory, MemoryKind, ProcessExec, Reg, RegId, RegisterRole, Registers, Stamp,
 };
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError, Writer};
 use object::{Object, ObjectSegment};
@@ -15,6 +15,7 @@ use super::*;
 use crate::causes::Causes;
 use crate::import::{Options, PendingFile, import};
 use crate::model::Dump;
+use crate::model::emit::DumpWriter;
 use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
 struct Bytes(Vec<u8>);
@@ -287,6 +288,26 @@ fn a_chrome_trace_of_a_real_log_is_valid_and_its_spans_nest() {
 }
 
 /// The dumps that our kernel wrote, and those that real logs become.
+#[test]
+fn threads_without_room_for_a_track_are_shown_on_the_one_of_all_processors_and_counted() {
+    const THREADS: u32 = 2000;
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+    for tid in 1..=THREADS {
+        let stamp = Stamp { ns: Some(tid.into()), ..Stamp::default() };
+        writer.put(SectionKind::EVENTS, &ProcessExec { pid: Some(tid), stamp, ..ProcessExec::default() });
+    }
+    let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
+    let causes = Causes::of(&dump);
+    let write = || perfetto_trace(&dump, &causes, &mut Vec::new()).unwrap();
+    let all = write();
+    assert_eq!((all.tracks, all.instants, all.left_out), (2 * u64::from(THREADS), THREADS.into(), 0));
+    assert!(dump.file.budget.take(dump.file.budget.left() - 20_000));
+    let few = write();
+    assert!((20..210).contains(&few.tracks), "{few:?}");
+    // A process and a thread each, and the track of all processors.
+    assert_eq!((few.instants, few.left_out), (THREADS.into(), u64::from(THREADS) - (few.tracks - 1) / 2));
+}
+
 fn every_dump() -> Vec<(String, Dump)> {
     let corpus = std::fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps")).unwrap();
     let files = corpus.flatten().map(|entry| entry.path());

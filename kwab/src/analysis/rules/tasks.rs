@@ -31,6 +31,9 @@ pub(super) fn party(tid: Option<u32>, pid: Option<u32>, cpu: Option<u32>) -> Opt
     tid.or(pid).map(Party::Thread).or(cpu.map(Party::Cpu))
 }
 
+/// Members of a circle that are named, with what they wait for; the others are counted.
+const MOST_NAMED: usize = 16;
+
 /// A circle of parties, each waiting for a lock that the next one holds.
 pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let mut holders: BTreeMap<u64, (Party, RecordRef, String)> = BTreeMap::new();
@@ -53,18 +56,24 @@ pub(super) fn deadlock(ctx: &Context<'_, '_>) -> Vec<Claim> {
             holders.entry(addr).or_insert_with(|| (Party::Thread(on), task.at, mutex()));
         }
     }
-    let who = |party: &Party| {
-        let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid).map(Party::Thread).as_ref() == Some(party));
-        task.map_or_else(|| party.to_string(), |task| label(task))
-    };
+    let mut tasks: BTreeMap<Party, &Located<Task<'_>>> = BTreeMap::new();
+    for task in &ctx.case.tasks {
+        if let Some(tid) = task.tid.or(task.pid) {
+            tasks.entry(Party::Thread(tid)).or_insert(task);
+        }
+    }
+    let who = |party: &Party| tasks.get(party).map_or_else(|| party.to_string(), |task| label(task));
     if let Some(circle) = circle(&awaits, &holders) {
-        let names: Vec<String> = circle.iter().map(who).collect();
+        let mut names: Vec<String> = circle.iter().take(MOST_NAMED).map(who).collect();
+        if let Some(more @ 1..) = circle.len().checked_sub(MOST_NAMED) {
+            names.push(format!("{more} more"));
+        }
         let text = match circle.len() {
             1 => format!("{} waits for a lock that it holds itself", names[0]),
             _ => format!("deadlock: {} wait for each other's locks", names.join(" and ")),
         };
         let mut claim = Claim::new(text);
-        for party in circle {
+        for party in circle.into_iter().take(MOST_NAMED) {
             let (addr, at, what) = &awaits[&party];
             let (holder, held_at, held) = &holders[addr];
             claim = claim.proven(0.7, format!("{} waits for {what} ({addr:#x})", who(&party)), Some(*at));

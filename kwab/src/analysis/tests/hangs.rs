@@ -387,3 +387,22 @@ fn a_circle_of_mutexes_is_a_deadlock_also_where_the_locks_are_lost() {
     let (rule, _) = first_of(&apart.put(SectionKind::TASKS, &mutex_waiter(3, 0xb0, 2)));
     assert_eq!(rule, "HANG");
 }
+
+#[test]
+fn of_a_circle_of_fifty_thousand_the_first_are_named_and_the_others_counted() {
+    const TASKS: u32 = 50_000;
+    let mut tasks = ours().put(C, &hung("hung task: thread 4 has been blocked for 15 s"));
+    for number in 0..TASKS {
+        let next = (number + 1) % TASKS;
+        tasks = tasks.put(SectionKind::TASKS, &mutex_waiter(3 + number, 0x1000 + u64::from(number), 3 + next));
+    }
+    let dump = Dump::from_bytes(tasks.bytes()).unwrap();
+    let begun = std::time::Instant::now();
+    let judged = triage(&dump.case(), &Symbols::new(), &Backing::none(), "crash.kwab");
+    let took = begun.elapsed();
+    let found = judged.hypotheses.iter().find(|found| found.rule == "DEADLOCK").unwrap();
+    let text = &found.claim;
+    assert!(text.starts_with("deadlock: prog[3] and prog[4] and "), "{text}");
+    assert!(text.ends_with(" and prog[18] and 49984 more wait for each other's locks"), "{text}");
+    assert!(took < std::time::Duration::from_secs(20), "{took:?}");
+}

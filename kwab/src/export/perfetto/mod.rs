@@ -21,7 +21,7 @@ use kwab_format::{AnyRecord, RawRecord, RecordKind, RecordType as _, Records, Se
 
 use self::packets::{Event, Note, Packets};
 use self::schema::EventType;
-use self::tracks::{TrackOf, Tracks};
+use self::tracks::{Place, TrackOf, Tracks};
 use super::calls::CallSlices;
 use super::lanes::Lanes;
 use super::spans::spans_by;
@@ -50,7 +50,7 @@ pub struct PerfettoTrace {
     pub bytes: u64,
     /// Ends of spans whose begin was overwritten, and which are therefore not in the trace.
     pub without_begin: u64,
-    /// Events that the dump's memory limit left no room for.
+    /// Events for which, or for whose tracks, the dump's memory limit left no room.
     pub left_out: u64,
 }
 
@@ -105,12 +105,16 @@ impl Writer<'_, '_> {
                 _ if self.is_of_recorder(moment) => TrackOf::Cpu(moment.cpu),
                 _ => TrackOf::Thread(moment.pid, moment.tid),
             };
-            let track = self.tracks.of(row, 0, &mut self.packets)?;
+            let Place { track, is_shared } = self.place(row, 0)?;
             if let What::Run { .. } = moment.what {
                 if open.remove(&moment.cpu).is_some() {
                     self.packets.event(Event::end(track, moment.ns))?;
                 }
-                if moment.tid != 0 {
+                if moment.tid != 0 && is_shared {
+                    let name = self.tracks.thread(moment.pid, moment.tid);
+                    self.linked(number, Event::new(EventType::Instant, track, moment.ns, &name, "run"))?;
+                    self.trace.instants += 1;
+                } else if moment.tid != 0 {
                     let name = self.tracks.thread(moment.pid, moment.tid);
                     let event = Event::new(EventType::SliceBegin, track, moment.ns, &name, "run");
                     self.linked(number, event)?;
@@ -135,6 +139,13 @@ impl Writer<'_, '_> {
             self.trace.instants += 1;
         }
         Ok(())
+    }
+
+    /// The track of a row's lane; counts an event that gets none of its own.
+    fn place(&mut self, row: TrackOf, lane: u32) -> io::Result<Place> {
+        let place = self.tracks.of(row, lane, &mut self.packets)?;
+        self.trace.left_out += u64::from(place.is_shared);
+        Ok(place)
     }
 
     fn is_of_recorder(&self, moment: &Moment) -> bool {
@@ -162,8 +173,8 @@ impl Writer<'_, '_> {
         (begin, end): (u64, Option<u64>),
         event: impl FnOnce(EventType, u64) -> Event<'n>,
     ) -> io::Result<()> {
-        let track = self.tracks.of(row, lane.unwrap_or(0), &mut self.packets)?;
-        if lane.is_none() {
+        let Place { track, is_shared } = self.place(row, lane.unwrap_or(0))?;
+        if lane.is_none() || is_shared {
             let took = end.map(|end| format!("{} ns", end.saturating_sub(begin)));
             return self.packets.event(event(EventType::Instant, track).note("duration", took));
         }
@@ -191,8 +202,12 @@ impl Writer<'_, '_> {
     fn calls(&mut self) -> io::Result<()> {
         let slices = CallSlices::of(self.dump, &self.causes.clock);
         self.trace.left_out += slices.left_out;
-        let mut lanes = Lanes::default();
+        let (mut lanes, mut thread) = (Lanes::default(), None);
         for call in &slices.calls {
+            // Calls are sorted by thread: the lanes of one at a time are held.
+            if thread.replace((call.pid, call.tid)) != Some((call.pid, call.tid)) {
+                lanes = Lanes::default();
+            }
             let Some((name, words)) = call.words(self.dump) else { continue };
             let lane = lanes.lane_of((call.pid, call.tid), call.begin, call.end);
             self.slice((TrackOf::Thread(call.pid, call.tid), lane), (call.begin, call.end), |kind, track| {
@@ -221,7 +236,7 @@ impl Writer<'_, '_> {
                     (_, _, Some(pid)) => TrackOf::Thread(pid, pid),
                     (_, None, None) => TrackOf::Processors,
                 };
-                let track = self.tracks.of(row, 0, &mut self.packets)?;
+                let Place { track, .. } = self.place(row, 0)?;
                 let name = if death { "death".to_owned() } else { json::type_name(raw.kind) };
                 let category = if death { "death" } else { "event" };
                 let event = Event::new(EventType::Instant, track, ns, &name, category);

@@ -2,9 +2,12 @@
 //!
 //! Tracks of processors lie below one of their own, each with lanes for spans; those of threads belong to
 //! their processes. A number that Perfetto's processes cannot have (0, and what is above 31 bits) makes a plain track.
+//! Tracks count in the memory budget of the dump: where there is no room for another, the one above all processors
+//! takes its place.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
+use std::sync::Arc;
 
 use kwab_format::record::Task;
 
@@ -13,6 +16,7 @@ use super::schema::{CounterDescriptor, EXPLICIT, ProcessDescriptor, ThreadDescri
 use crate::analysis::text;
 use crate::causes::Moment;
 use crate::model::Dump;
+use crate::model::memory::Budget;
 
 /// What a track shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,6 +35,18 @@ pub(super) enum TrackOf {
     Counters,
 }
 
+/// What a track takes of the dump's budget: its entry in the map, and what is open on it.
+const PRICE: u64 = 192;
+
+/// Where events go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    /// The number of the track.
+    pub(super) track: u64,
+    /// Whether it is not the wanted one, for which there was no room: slices do not nest there.
+    pub(super) is_shared: bool,
+}
+
 /// The tracks so far.
 pub(super) struct Tracks {
     /// By row and lane.
@@ -39,12 +55,14 @@ pub(super) struct Tracks {
     names: HashMap<u32, String>,
     /// What is said of the recording as a whole.
     about: String,
+    budget: Arc<Budget>,
 }
 
 impl Tracks {
     pub(super) fn new(dump: &Dump, about: String) -> Self {
         let name = |task: Task<'_>| Some((task.tid.or(task.pid)?, text(Some(task.comm?))));
-        Self { known: BTreeMap::new(), next: 1, names: dump.records::<Task<'_>>().filter_map(name).collect(), about }
+        let names = dump.records::<Task<'_>>().filter_map(name).collect();
+        Self { known: BTreeMap::new(), next: 1, names, about, budget: Arc::clone(&dump.file.budget) }
     }
 
     /// How many there are.
@@ -61,10 +79,14 @@ impl Tracks {
         }
     }
 
-    /// The track of a row's lane.
-    pub(super) fn of(&mut self, row: TrackOf, lane: u32, packets: &mut Packets<'_>) -> io::Result<u64> {
+    /// The track of a row's lane, or the one that takes its place.
+    pub(super) fn of(&mut self, row: TrackOf, lane: u32, packets: &mut Packets<'_>) -> io::Result<Place> {
         if let Some(known) = self.known.get(&(row, lane)) {
-            return Ok(*known);
+            return Ok(Place { track: *known, is_shared: false });
+        }
+        let is_single = matches!(row, TrackOf::Processors | TrackOf::Counters);
+        if !is_single && !self.budget.take(PRICE) {
+            return Ok(Place { is_shared: true, ..self.of(TrackOf::Processors, 0, packets)? });
         }
         let above = match row {
             TrackOf::Processors | TrackOf::Counters | TrackOf::Process(_) => None,
@@ -73,7 +95,11 @@ impl Tracks {
             TrackOf::Thread(pid, tid) if lane > 0 => Some(TrackOf::Thread(pid, tid)),
             TrackOf::Thread(pid, _) => Some(TrackOf::Process(pid)),
         };
-        let parent_uuid = above.map(|above| self.of(above, 0, packets)).transpose()?;
+        let parent = above.map(|above| self.of(above, 0, packets)).transpose()?;
+        if let Some(shared) = parent.filter(|parent| parent.is_shared) {
+            return Ok(shared);
+        }
+        let parent_uuid = parent.map(|parent| parent.track);
         let uuid = self.take();
         let mut track = TrackDescriptor { uuid: Some(uuid), parent_uuid, ..TrackDescriptor::default() };
         let number = |number: u32| i32::try_from(number).ok();
@@ -107,12 +133,12 @@ impl Tracks {
         }
         packets.track(track)?;
         self.known.insert((row, lane), uuid);
-        Ok(uuid)
+        Ok(Place { track: uuid, is_shared: false })
     }
 
     /// A new track for a counter.
     pub(super) fn counter(&mut self, name: &str, unit: Option<String>, packets: &mut Packets<'_>) -> io::Result<u64> {
-        let parent_uuid = Some(self.of(TrackOf::Counters, 0, packets)?);
+        let parent_uuid = Some(self.of(TrackOf::Counters, 0, packets)?.track);
         let uuid = self.take();
         packets.track(TrackDescriptor {
             uuid: Some(uuid),
