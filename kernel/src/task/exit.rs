@@ -63,11 +63,10 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     let counted = me.counted.lock().take();
     me.signals.pending.clear();
-    process.accounting.add_thread(&clock::thread_usage(me));
     for child in tree::remove_thread(&process, me.tid()) {
         announce_parents_death(&child);
     }
-    if process.threads.remove(me) == 0 {
+    if process.threads.remove(me, || process.accounting.add_thread(&clock::thread_usage(me))) == 0 {
         process.accounting.keep_charge(counted);
         end(&process, me, code);
     }
