@@ -9,7 +9,7 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 use super::process::{Ended, Process};
 use super::{Above, Pid, Task, clock, current, tree};
 use crate::log;
-use crate::sched;
+use crate::sched::{self, Schedulable as _};
 use crate::task::signal;
 use crate::time;
 use crate::trace;
@@ -63,6 +63,8 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     let counted = me.counted.lock().take();
     me.signals.pending.clear();
+    // Threads that live for less than a tick are looked at too.
+    me.ticked();
     for child in tree::remove_thread(&process, me.tid()) {
         announce_parents_death(&child);
     }

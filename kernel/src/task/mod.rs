@@ -159,8 +159,13 @@ impl Schedulable for Task {
     }
 
     #[inline]
+    fn is_timed(&self) -> bool {
+        self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX
+    }
+
+    #[inline]
     fn ticked(&self) {
-        if self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX {
+        if self.is_timed() {
             exceed::processor_time(self);
         }
     }
