@@ -126,7 +126,7 @@ pub trait Above {
     type Terminal: Send + Sync + 'static;
     /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
     fn release_futexes(thread: &Thread, exec: bool);
-    /// The running thread, alone in its process, has the number `old` and will have the number `new`.
+    /// The running thread, alone in its process, had the number `old` and has the number `new` now.
     fn renumber(old: Tid, new: Tid);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
