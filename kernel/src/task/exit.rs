@@ -137,12 +137,13 @@ fn announce_parents_death(child: &Arc<Process>) {
 /// Of these groups, those that have just become orphaned and have stopped members get `SIGHUP` and `SIGCONT`
 /// (setpgid(2)).
 fn hang_up_orphaned(groups: &BTreeSet<Pid>, without: Pid) {
-    for member in tree::left_stopped(groups, without) {
-        for signal in [sig::HUP, sig::CONT] {
+    let members = tree::left_stopped(groups, without);
+    for signal in [sig::HUP, sig::CONT] {
+        for member in &members {
             // It may end meanwhile.
-            let _ = signal::send_process(&member, SigInfo::kernel(signal));
+            let _ = signal::send_process(member, SigInfo::kernel(signal));
+            sched::breathe();
         }
-        sched::breathe();
     }
 }
 
