@@ -76,10 +76,12 @@ fn comm_of(thread: Option<&ThreadRef>) -> Vec<u8> {
 
 /// Time in user mode and in the kernel, of ended threads too.
 fn processor_time(process: &Process) -> (u64, u64) {
-    let usage = process.accounting.ended_threads();
-    process.threads.list().iter().fold((usage.user, usage.system), |(user, system), thread| {
-        let (more_user, more_system) = clock::split_time(thread);
-        (user + more_user, system + more_system)
+    process.threads.with(|threads| {
+        let usage = process.accounting.ended_threads();
+        threads.iter().fold((usage.user, usage.system), |(user, system), thread| {
+            let (more_user, more_system) = clock::split_time(thread);
+            (user + more_user, system + more_system)
+        })
     })
 }
 

@@ -45,7 +45,9 @@ pub trait Schedulable {
     /// Whether a signal must end a sleep of this kind; with [`Sleep::Interruptible`], whether it has any work to do on
     /// its way to user mode.
     fn is_interrupted(&self, sleep: Sleep) -> bool;
-    /// The timer went off while this thread ran: its limit of processor time is enforced. Thread context.
+    /// Whether its process has a limit of processor time, or timers that wait for it to run.
+    fn is_timed(&self) -> bool;
+    /// The timer went off while this thread ran, or it ran for long enough over several turns: its limit of processor time is enforced. Thread context.
     fn ticked(&self);
 }
 
@@ -478,7 +480,7 @@ fn begin_turn(here: &Cpu, thread: &Task, now: Nanos) {
     if here.queued.load(Ordering::Relaxed) != 0 {
         arm_by(here, now + SLICE);
     }
-    tick::watch(here, thread.sched(), now);
+    tick::watch(here, thread, now);
 }
 
 /// Accounts the running thread's turn so far and begins a new one; the present time.

@@ -26,6 +26,8 @@ pub struct SchedState {
     pub(super) since: AtomicU64,
     /// Nanoseconds it has run before that.
     pub(super) ran: AtomicU64,
+    /// What it had run when its limits and timers of processor time were last looked at.
+    pub(super) looked_at: AtomicU64,
     /// Times it gave way by sleeping.
     pub voluntary: AtomicU64,
     /// Times it was made to.
@@ -125,6 +127,7 @@ impl SchedState {
             reset_on_fork: AtomicBool::new(false),
             since: AtomicU64::new(now()),
             ran: AtomicU64::new(0),
+            looked_at: AtomicU64::new(0),
             voluntary: AtomicU64::new(0),
             involuntary: AtomicU64::new(0),
             idle,

@@ -5,10 +5,13 @@
 //! entry would cost more than most calls. On the way back to the program its limit of processor time is enforced
 //! ([`Schedulable::ticked`](super::Schedulable::ticked)).
 
+use core::sync::atomic::Ordering;
+
+use machine::cpu;
 use machine::time::{Nanos, now};
 
-use super::{Cpu, SchedState, Schedulable as _, arm_by};
-use crate::upper::{current, try_current};
+use super::{Cpu, Schedulable as _, arm_by};
+use crate::upper::{Task, current, try_current};
 
 /// Time between two looks, in nanoseconds.
 pub const PERIOD: Nanos = 10_000_000;
@@ -22,17 +25,31 @@ pub(super) fn sample() {
     }
 }
 
-/// Makes sure that a thread which runs now is looked at.
+/// Makes sure that a thread whose turn begins now is looked at. One that has timers or a limit of processor time is
+/// looked at each time it has run for [`PERIOD`], over however many turns.
 #[inline]
-pub(super) fn watch(here: &Cpu, thread: &SchedState, now: Nanos) {
-    if !thread.idle {
-        arm_by(here, now + PERIOD);
+pub(super) fn watch(here: &Cpu, thread: &Task, now: Nanos) {
+    let state = thread.sched();
+    if state.idle {
+        return;
     }
+    let mut left = PERIOD;
+    if thread.is_timed() {
+        left = PERIOD.saturating_sub(state.run_time().saturating_sub(state.looked_at.load(Ordering::Relaxed)));
+        if left == 0 {
+            // No interrupt: it may sleep again before it is back in its program, at every turn.
+            here.timer_due.store(true, Ordering::Release);
+            cpu::request_work();
+            left = PERIOD;
+        }
+    }
+    arm_by(here, now + left);
 }
 
 /// The timer went off: what is due for the running thread in thread context.
 pub(super) fn follow_up(here: &Cpu) {
     let me = current();
-    watch(here, me.sched(), now());
+    me.sched().looked_at.store(me.sched().run_time(), Ordering::Relaxed);
+    watch(here, &me, now());
     me.ticked();
 }

@@ -64,16 +64,17 @@ fn prlimit64(call: &mut Call<'_>) -> SysResult {
 
 /// What a process and its ended threads used so far.
 pub(super) fn whole_usage(process: &Process) -> Usage {
-    let mut usage = process.accounting.ended_threads();
+    // Both in one step: a thread that ends goes from the one sum to the other.
     process.threads.with(|threads| {
+        let mut usage = process.accounting.ended_threads();
         for thread in threads {
             usage.add(&clock::thread_usage(thread));
             if let Some(mm) = thread.mm() {
                 usage.max_rss = usage.max_rss.max(mm.peak() * 4);
             }
         }
-    });
-    usage
+        usage
+    })
 }
 
 /// What a child that is waited for used, with the children it has waited for (wait4(2)).

@@ -156,9 +156,12 @@ fn is_entered(process: &Arc<Process>) -> bool {
 
 /// Processor time of a process: its live threads and those that ended.
 pub fn process_time(process: &Process) -> Nanos {
-    let ended = process.accounting.ended_threads();
-    let live: u64 = process.threads.with(|threads| threads.iter().map(|thread| thread.sched.run_time()).sum());
-    ended.user + ended.system + live
+    // Both in one step: a thread that ends goes from the one sum to the other.
+    process.threads.with(|threads| {
+        let ended = process.accounting.ended_threads();
+        let live: u64 = threads.iter().map(|thread| thread.sched.run_time()).sum();
+        ended.user + ended.system + live
+    })
 }
 
 /// What a thread has used, besides memory.

@@ -236,8 +236,10 @@ const CLEARED_PERSONALITY: u32 = 0x0074_0000;
 /// Ends every other thread of the process and waits until they are gone. `EAGAIN` if the process itself must end.
 fn only_thread(me: &Thread) -> Result<(), Errno> {
     if me.process.threads.dismiss_others(me.tid())? {
-        <Kwab as Above>::renumber(me.tid(), me.process.pid);
+        let old = me.tid();
+        // First, so that nothing more queues for the old number.
         super::tree::take_over(me);
+        <Kwab as Above>::renumber(old, me.process.pid);
     }
     Ok(())
 }

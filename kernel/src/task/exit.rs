@@ -9,7 +9,7 @@ use kernel_logic::signal::{Cause, SIG_IGN, SigInfo, code, sa, sig};
 use super::process::{Ended, Process};
 use super::{Above, Pid, Task, clock, current, tree};
 use crate::log;
-use crate::sched;
+use crate::sched::{self, Schedulable as _};
 use crate::task::signal;
 use crate::time;
 use crate::trace;
@@ -63,11 +63,12 @@ fn leave(me: &Task, code: u8) {
     let process = me.process.clone();
     let counted = me.counted.lock().take();
     me.signals.pending.clear();
-    process.accounting.add_thread(&clock::thread_usage(me));
+    // Threads that live for less than a tick are looked at too.
+    me.ticked();
     for child in tree::remove_thread(&process, me.tid()) {
         announce_parents_death(&child);
     }
-    if process.threads.remove(me) == 0 {
+    if process.threads.remove(me, || process.accounting.add_thread(&clock::thread_usage(me))) == 0 {
         process.accounting.keep_charge(counted);
         end(&process, me, code);
     }
@@ -136,12 +137,13 @@ fn announce_parents_death(child: &Arc<Process>) {
 /// Of these groups, those that have just become orphaned and have stopped members get `SIGHUP` and `SIGCONT`
 /// (setpgid(2)).
 fn hang_up_orphaned(groups: &BTreeSet<Pid>, without: Pid) {
-    for member in tree::left_stopped(groups, without) {
-        for signal in [sig::HUP, sig::CONT] {
+    let members = tree::left_stopped(groups, without);
+    for signal in [sig::HUP, sig::CONT] {
+        for member in &members {
             // It may end meanwhile.
-            let _ = signal::send_process(&member, SigInfo::kernel(signal));
+            let _ = signal::send_process(member, SigInfo::kernel(signal));
+            sched::breathe();
         }
-        sched::breathe();
     }
 }
 

@@ -126,7 +126,7 @@ pub trait Above {
     type Terminal: Send + Sync + 'static;
     /// The running thread lets go of the futexes that its memory holds: it ends, or (`exec`) executes another program.
     fn release_futexes(thread: &Thread, exec: bool);
-    /// The running thread, alone in its process, has the number `old` and will have the number `new`.
+    /// The running thread, alone in its process, had the number `old` and has the number `new` now.
     fn renumber(old: Tid, new: Tid);
     /// The leader of a session with this terminal ended.
     fn leader_ended(terminal: &Arc<Self::Terminal>, session: &Session);
@@ -159,8 +159,13 @@ impl Schedulable for Task {
     }
 
     #[inline]
+    fn is_timed(&self) -> bool {
+        self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX
+    }
+
+    #[inline]
     fn ticked(&self) {
-        if self.process.accounting.cpu_deadline().min(self.process.parked_timers.first()) != u64::MAX {
+        if self.is_timed() {
             exceed::processor_time(self);
         }
     }

@@ -29,7 +29,9 @@ pub(super) fn look(now: Nanos) {
         threads.iter().find_map(|thread| {
             let waits = thread.sched.waits();
             let slept = now.saturating_sub(waits.since);
-            if thread.sched.state() != ThreadState::Uninterruptible || thread.kernel_thread || slept <= limit {
+            // One without a reason is about to sleep or to run: its time is that of its last turn.
+            let sleeps = thread.sched.state() == ThreadState::Uninterruptible && waits.reason != 0;
+            if !sleeps || thread.kernel_thread || slept <= limit {
                 return None;
             }
             let stuck = match waits.reason == WaitReason::Mutex.number() {
@@ -54,6 +56,7 @@ fn doing(thread: &SchedState, now: Nanos) -> Doing {
         ThreadState::Running | ThreadState::Queued => Doing::Runs(thread.run_time()),
         ThreadState::Uninterruptible if waits.reason == WaitReason::Mutex.number() => Doing::WaitsOn(waits.on),
         ThreadState::Dead => Doing::Gone,
+        _ if waits.reason == 0 => Doing::Runs(thread.run_time()),
         _ => Doing::Sleeps(now.saturating_sub(waits.since)),
     }
 }

@@ -21,15 +21,19 @@ const ATTEMPTS: u32 = 1000;
 /// The running thread ends, or (`exec`) executes another program: what others wait for and it still has goes to them,
 /// also where a program's own clean-up has already emptied the word. One that ends is waited for no more.
 pub fn release_all(me: &Task, exec: bool) {
-    loop {
+    // Others may queue again for a thread that executes a program, for as long as they like.
+    let is_mine = |waiter: &Arc<Waiter>| waiter.owner.load(Ordering::Relaxed) == me.tid() && !waiter.is_granted();
+    if !exec {
+        // Under the lock under which others look at it before they queue.
+        let _waiting = list();
+        me.pi_released.store(true, Ordering::Relaxed);
+    }
+    let rounds = if exec { list().iter().filter(|waiter| is_mine(waiter)).count() } else { usize::MAX };
+    for _ in 0..rounds {
+        sched::breathe();
         let held = {
             let waiting = list();
-            if !exec {
-                me.pi_released.store(true, Ordering::Relaxed);
-            }
-            let mine =
-                waiting.iter().find(|waiter| waiter.owner.load(Ordering::Relaxed) == me.tid() && !waiter.is_granted());
-            mine.map(|waiter| (waiter.addr, waiter.key))
+            waiting.iter().find(|waiter| is_mine(waiter)).map(|waiter| (waiter.addr, waiter.key))
         };
         let Some((addr, key)) = held else { return };
         // A waiter may be in another space, a copy of this one for instance: that word is for it to write.

@@ -69,7 +69,7 @@ struct ItimerState {
     absolute: bool,
     armed: Option<Armed>,
     /// Where it waits for the process whose clock it goes by.
-    parked: Option<ParkedSlot>,
+    parked: Option<(Weak<Process>, ParkedSlot)>,
     /// It went off at `next`, and goes on when its signal is taken.
     waits: bool,
     /// Raised by every [`IntervalTimer::set`]: an expiry that was under way meanwhile is void, and so is a waiting
@@ -99,8 +99,8 @@ impl IntervalTimer {
         if let Some(armed) = state.armed.take() {
             armed.disarm();
         }
-        if let Some(slot) = state.parked.take()
-            && let Some(process) = self.clock.process()
+        if let Some((process, slot)) = state.parked.take()
+            && let Some(process) = process.upgrade()
         {
             process.parked_timers.unpark(slot);
         }
@@ -258,7 +258,8 @@ impl IntervalTimer {
             // A thread's clock is behind its process's.
             Some(process) => {
                 let at = process_time(&process).saturating_add(left);
-                state.parked = Some(process.parked_timers.park(at, self, state.generation));
+                let slot = process.parked_timers.park(at, self, state.generation);
+                state.parked = Some((Arc::downgrade(&process), slot));
             }
             None => state.armed = Some(self.arm(now() + left.max(MIN_STEP), state.generation)),
         }

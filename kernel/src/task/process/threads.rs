@@ -52,13 +52,15 @@ impl Threads {
         Ok(())
     }
 
-    /// Takes `task`, which ends, out; how many are left.
-    pub fn remove(&self, task: &Task) -> usize {
+    /// Takes `task`, which ends, out; how many are left. `account` adds what it used to the ended threads' sum in the
+    /// same step, so that it counts once for any who read both in [`Threads::with`]. `account` must not sleep.
+    pub fn remove(&self, task: &Task, account: impl FnOnce()) -> usize {
         // Before it leaves the list: what has no thread is asked for these.
         *self.last_creds.lock() = Some(task.creds());
         let mut live = self.live.lock();
         let at = live.iter().position(|thread| thread.tid() == task.tid());
         let gone = at.map(|at| live.remove(at));
+        account();
         let left = live.len();
         drop(live);
         drop(gone);

@@ -58,17 +58,24 @@ impl ParkedTimers {
         self.first.load(Relaxed)
     }
 
-    /// The process's clock reads `used`: those that may be due look at their own clocks.
+    /// The process's clock reads `used`: those that may be due look at their own clocks, at most [`MOST_AT_ONCE`] of
+    /// them. What is parked again meanwhile waits for the next tick, whatever the clock reads by then.
     pub fn run(&self, used: Nanos) {
-        loop {
-            let mut waiting = self.waiting.lock();
-            let due = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(OccupiedEntry::remove);
-            self.first.store(waiting.first_key_value().map_or(u64::MAX, |((at, _), _)| *at), Relaxed);
-            drop(waiting);
-            match due {
-                Some((timer, setting)) => timer.expire(setting),
-                None => return,
+        let mut due = [const { None }; MOST_AT_ONCE];
+        let mut waiting = self.waiting.lock();
+        for place in &mut due {
+            *place = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(OccupiedEntry::remove);
+            if place.is_none() {
+                break;
             }
+        }
+        self.first.store(waiting.first_key_value().map_or(u64::MAX, |((at, _), _)| *at), Relaxed);
+        drop(waiting);
+        for (timer, setting) in due.into_iter().flatten() {
+            timer.expire(setting);
         }
     }
 }
+
+/// Timers one tick looks at; strangers may have as many as they like on a process.
+const MOST_AT_ONCE: usize = 20;
