@@ -140,6 +140,8 @@ fn is_registers(line: &str) -> bool {
 struct Link {
     told: Delivered,
     line: u64,
+    /// What came while the exception before was being delivered; a double fault stands for it.
+    raised: Option<u64>,
     processor: Processor,
     /// Where the table of handlers is.
     idt: Option<(u64, u64)>,
@@ -185,7 +187,7 @@ impl Link {
     }
 }
 
-fn name_of(vector: u64) -> String {
+pub(super) fn name_of(vector: u64) -> String {
     let known = u32::try_from(vector).ok().and_then(exception_name);
     known.map_or_else(|| format!("interrupt {vector:#x}"), |(_, name)| name.to_owned())
 }
@@ -270,11 +272,12 @@ impl Reading {
                 self.last = Some(new);
             }
             TraceLine::Exception(told) => {
-                if self.last.take().is_none() {
+                let raised = self.last.take();
+                if raised.is_none() {
                     // An interrupt: what was delivered before has arrived.
                     self.chain.clear();
                 }
-                self.exception(told);
+                self.exception(told, raised);
             }
             TraceLine::TripleFault => self.ended = Some(self.lines),
             TraceLine::Interrupt => self.chain.clear(),
@@ -289,10 +292,10 @@ impl Reading {
         died
     }
 
-    fn exception(&mut self, told: Delivered) {
+    fn exception(&mut self, told: Delivered, raised: Option<u64>) {
         self.events += 1;
         self.is_open = true;
-        let link = Link { told, line: self.lines, ..Link::default() };
+        let link = Link { told, line: self.lines, raised, ..Link::default() };
         if self.recent.len() == MOST_EVENTS {
             self.recent.pop_front();
         }
@@ -437,12 +440,18 @@ impl TripleFault {
     }
 }
 
-/// What the delivery of `before` could not reach, by what CR2 held when the double fault came.
+/// What came while `before` was being delivered; of a page fault, by what CR2 held at the double fault, the address.
 fn needed(before: &Link, double: &Link) -> String {
+    match double.raised {
+        Some(PAGE_FAULT) => {}
+        // CR2 holds the address of an earlier page fault, or none.
+        Some(vector) => return name_of(vector),
+        None => return "another exception".to_owned(),
+    }
     let addr = double.processor.get(RegId::CR2);
     let own = before.told.cr2 == Some(addr) || !double.processor.registers.iter().any(|(id, _)| *id == RegId::CR2);
     if own {
-        return "another exception".to_owned();
+        return name_of(PAGE_FAULT);
     }
     match double.idt {
         // A gate takes 16 bytes in 64-bit mode (SDM volume 3, 7.14.1).

@@ -171,6 +171,27 @@ fn a_triple_fault_in_qemus_log_is_the_chain_of_exceptions_before_it() {
     assert_eq!(case.flight.len(), 2);
 }
 
+/// The message of the death in a text of QEMU.
+fn message(log: &str) -> String {
+    let (_, dump) = only(text(log));
+    String::from_utf8(Death::of(&dump).and_then(|death| death.message).expect("a message")).expect("text")
+}
+
+#[test]
+fn a_double_fault_that_no_page_fault_caused_names_no_address() {
+    // There is no table of handlers: each delivery ends in a general protection fault, and CR2 is of no exception.
+    let log = "check_exception old: 0xffffffff new 0xd\n\
+        0: v=0d e=0000 i=0 cpl=0 IP=0008:0000000000100000 pc=0000000000100000 SP=0010:0000000000104ff8\n\
+        IDT=     0000000000000000 00000000\nCR0=80000011 CR2=0000000000000000 CR3=0000000000101000 CR4=00000020\n\
+        check_exception old: 0xd new 0xd\n\
+        1: v=08 e=0000 i=0 cpl=0 IP=0008:0000000000100000 pc=0000000000100000 SP=0010:0000000000104ff8\n\
+        IDT=     0000000000000000 00000000\nCR0=80000011 CR2=0000000000000000 CR3=0000000000101000 CR4=00000020\n\
+        check_exception old: 0x8 new 0xd\nTriple fault\n";
+    let name = super::qemu::name_of(13);
+    let told = format!("triple fault: {name}, while delivering the {name}: {name}");
+    assert_eq!(message(log), format!("{told}, while delivering the double fault: {name}"));
+}
+
 #[test]
 fn a_reset_behind_a_triple_fault_names_the_processor_and_several_are_several_dumps() {
     let twice = format!("{TRIPLE}CPU Reset (CPU 1)\nRAX=0000000000000001 RBX=0\n{TRIPLE}");
