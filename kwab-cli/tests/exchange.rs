@@ -75,6 +75,31 @@ fn a_triple_fault_is_explained_by_what_could_not_be_delivered() {
     assert!(page.contains("gate 14 of the IDT at 0xffff800000001000"), "{page}");
 }
 
+/// Score of the hypothesis TRIPLE of this log.
+fn score_of_triple(log: &str) -> Option<f64> {
+    let folder = folder();
+    fs::write(folder.path().join("log"), log).expect("written");
+    let output = run(folder.path(), &["triage", "log", "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let all = found["hypotheses"].as_array().expect("hypotheses").iter();
+    all.filter(|one| one["rule"] == "TRIPLE").find_map(|one| one["score"].as_f64())
+}
+
+#[test]
+fn a_triple_fault_is_proven_only_by_qemus_exceptions_of_one_processor() {
+    let log = fs::read_to_string(sample("triple.log")).expect("there");
+    assert!(score_of_triple(&log).is_some_and(|score| score > 0.9));
+    let several = score_of_triple(&format!("CPU Reset (CPU 1)\n{log}"));
+    assert!(several.is_some_and(|score| score < 0.7), "{several:?}");
+    let (_, unknown) = log.split_once("Servicing").expect("an interrupt");
+    let unknown = score_of_triple(&format!("Servicing{unknown}"));
+    assert!(unknown.is_some_and(|score| score < 0.7), "{unknown:?}");
+    // Another kernel's words, which nothing of QEMU's stands behind.
+    let forged = "[    0.100000] booting\ntriple fault: page fault at 0x10, while delivering the page fault: page fault at \
+                  0x20, gate 14 of the IDT at 0x0, while delivering the double fault: page fault\n";
+    assert_eq!(score_of_triple(forged), None);
+}
+
 #[test]
 fn the_core_of_a_machine_is_imported_as_capture_does() {
     let folder = folder();

@@ -3,9 +3,10 @@
 //! `check_exception old: 0xe new 0xe` says that exception 14 came while exception 14 was being delivered. A chain of
 //! such lines that ends in `Triple fault` is a death: its first exception is the cause, and the address that CR2 holds
 //! at the next one says what the delivery needed and could not reach. Every triple fault becomes a dump; without one
-//! the log becomes a recording of its last exceptions. QEMU does not say which processor an exception is of.
+//! the log becomes a recording of its last exceptions. QEMU does not say which processor an exception is of: it is known
+//! only where the resets before it are all of one processor. A reset behind a triple fault is of all processors.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, BufRead as _, BufReader, Read};
 
 use kwab_format::record::{
@@ -21,11 +22,16 @@ use crate::import::made::{Maker, Told};
 use crate::import::segment::Out;
 use crate::import::{ImportError, ImportReport, Options, PendingDump};
 use crate::model::Death;
+use crate::model::case::QEMU_TRACE;
 
 /// Exceptions before a death that are kept.
 const MOST_EVENTS: usize = 1024;
 /// Links of a chain: the processor gives up at the third.
 const MOST_LINKS: usize = 8;
+/// Processors that are told apart.
+const MOST_CPUS: usize = 2;
+/// Registers of a link.
+const MOST_REGISTERS: usize = 64;
 /// Triple faults that become dumps: a machine that cannot boot resets for ever.
 const MOST_DEATHS: u64 = 256;
 /// Bytes of other lines that are kept for each death, and of a line.
@@ -140,6 +146,8 @@ fn is_registers(line: &str) -> bool {
 struct Link {
     told: Delivered,
     line: u64,
+    /// What came while the exception before was being delivered; a double fault stands for it.
+    raised: Option<u64>,
     processor: Processor,
     /// Where the table of handlers is.
     idt: Option<(u64, u64)>,
@@ -185,14 +193,14 @@ impl Link {
     }
 }
 
-fn name_of(vector: u64) -> String {
+pub(super) fn name_of(vector: u64) -> String {
     let known = u32::try_from(vector).ok().and_then(exception_name);
     known.map_or_else(|| format!("interrupt {vector:#x}"), |(_, name)| name.to_owned())
 }
 
 /// A log that is being read.
 #[derive(Debug, Default)]
-struct Reading {
+pub(super) struct Reading {
     lines: u64,
     events: u64,
     deaths: u64,
@@ -203,8 +211,8 @@ struct Reading {
     last: Option<u64>,
     /// Whether the registers that follow belong to the last exception.
     is_open: bool,
-    /// A triple fault, until the line behind it says which processor it was.
-    ended: Option<u64>,
+    /// Processors that were reset: all are at the beginning.
+    cpus: BTreeSet<u32>,
     text: Vec<u8>,
 }
 
@@ -237,9 +245,6 @@ pub(super) fn import(
             maker.add(|out| death.write(&options.source, out))?;
         }
     }
-    if let Some(death) = reading.died(None) {
-        maker.add(|out| death.write(&options.source, out))?;
-    }
     if reading.deaths == 0 {
         let recording = TripleFault { events: reading.recent.into(), text: reading.text, ..TripleFault::default() };
         maker.add(|out| recording.write(&options.source, out))?;
@@ -252,15 +257,13 @@ pub(super) fn import(
 }
 
 impl Reading {
-    /// Takes a line; a death once it is known whose it is.
-    fn take(&mut self, line: &str) -> Option<TripleFault> {
+    /// Takes a line; the death that it tells of.
+    pub(super) fn take(&mut self, line: &str) -> Option<TripleFault> {
         let told = TraceLine::of(line);
         if told == TraceLine::Registers {
             self.registers(line);
             return None;
         }
-        let cpu = if let TraceLine::Reset(cpu) = told { Some(cpu) } else { None };
-        let died = self.died(cpu);
         self.is_open = false;
         match told {
             TraceLine::Check { old, new } => {
@@ -270,15 +273,21 @@ impl Reading {
                 self.last = Some(new);
             }
             TraceLine::Exception(told) => {
-                if self.last.take().is_none() {
+                let raised = self.last.take();
+                if raised.is_none() {
                     // An interrupt: what was delivered before has arrived.
                     self.chain.clear();
                 }
-                self.exception(told);
+                self.exception(told, raised);
             }
-            TraceLine::TripleFault => self.ended = Some(self.lines),
+            TraceLine::TripleFault => return self.died(),
             TraceLine::Interrupt => self.chain.clear(),
-            TraceLine::Reset(_) | TraceLine::Registers => {}
+            TraceLine::Reset(cpu) => {
+                if self.cpus.len() < MOST_CPUS {
+                    self.cpus.insert(cpu);
+                }
+            }
+            TraceLine::Registers => {}
             TraceLine::Other => {
                 let line = line.as_bytes();
                 if self.text.len() + line.len() <= MOST_TEXT {
@@ -286,41 +295,49 @@ impl Reading {
                 }
             }
         }
-        died
+        None
     }
 
-    fn exception(&mut self, told: Delivered) {
+    fn exception(&mut self, told: Delivered, raised: Option<u64>) {
         self.events += 1;
-        self.is_open = true;
-        let link = Link { told, line: self.lines, ..Link::default() };
+        self.is_open = self.chain.len() < MOST_LINKS;
+        let link = Link { told, line: self.lines, raised, ..Link::default() };
         if self.recent.len() == MOST_EVENTS {
             self.recent.pop_front();
         }
         // The ring needs no registers, which follow.
         self.recent.push_back(link.clone());
-        if self.chain.len() < MOST_LINKS {
+        if self.is_open {
             self.chain.push(link);
         }
     }
 
     fn registers(&mut self, line: &str) {
         let Some(link) = self.chain.last_mut().filter(|_| self.is_open) else { return };
-        take(&mut link.processor, line);
+        if link.processor.registers.len() < MOST_REGISTERS {
+            take(&mut link.processor, line);
+            link.processor.registers.truncate(MOST_REGISTERS);
+        }
         if let Some(rest) = line.trim().strip_prefix("IDT=") {
             let mut words = rest.split_ascii_whitespace().map(|word| u64::from_str_radix(word, 16).ok());
             link.idt = words.next().flatten().zip(words.next().flatten());
         }
     }
 
-    fn died(&mut self, cpu: Option<u32>) -> Option<TripleFault> {
-        let line = self.ended.take()?;
+    /// Registers of each link of the chain.
+    #[cfg(test)]
+    pub(super) fn chain_registers(&self) -> Vec<usize> {
+        self.chain.iter().map(|link| link.processor.registers.len()).collect()
+    }
+
+    fn died(&mut self) -> Option<TripleFault> {
         self.deaths += 1;
         if self.deaths > MOST_DEATHS {
             return None;
         }
         Some(TripleFault {
-            line,
-            cpu,
+            line: self.lines,
+            cpu: self.cpus.first().copied().filter(|_| self.cpus.len() == 1),
             chain: std::mem::take(&mut self.chain),
             last: self.last.take(),
             events: std::mem::take(&mut self.recent).into(),
@@ -331,7 +348,7 @@ impl Reading {
 
 /// A processor that gave up; without a line a recording of what came before.
 #[derive(Debug, Default)]
-struct TripleFault {
+pub(super) struct TripleFault {
     line: u64,
     cpu: Option<u32>,
     chain: Vec<Link>,
@@ -360,7 +377,8 @@ impl TripleFault {
 
     fn death(&self) -> Death {
         let first = self.chain.first();
-        let told = first.map(|link| &link.told);
+        // What a program did is not what the kernel did when it died: only the delivery is the kernel's.
+        let told = first.map(|link| &link.told).filter(|told| !told.in_user);
         Death {
             kind: Some(CauseKind::EXCEPTION),
             message: Some(self.message().into_bytes()),
@@ -368,7 +386,7 @@ impl TripleFault {
             sp: told.map(|told| told.sp),
             vector: told.and_then(|told| u32::try_from(told.vector).ok()),
             error_code: told.map(|told| told.error),
-            fault_addr: told.and_then(|told| told.cr2),
+            fault_addr: told.filter(|told| told.vector == PAGE_FAULT).and_then(|told| told.cr2),
             in_kernel: Some(true),
             cpu: self.cpu,
             line: Some(self.line),
@@ -385,7 +403,7 @@ impl TripleFault {
             ..Identity::default()
         };
         out.put(SectionKind::IDENTITY, &identity);
-        let (name, dialect) = (Some(source.as_bytes()), Some(&b"qemu-int"[..]));
+        let (name, dialect) = (Some(source.as_bytes()), Some(QEMU_TRACE));
         out.put(SectionKind::IDENTITY, &Source { name, dialect, ..Source::default() });
         let death = died.then(|| self.death());
         if let Some(death) = &death {
@@ -412,14 +430,15 @@ impl TripleFault {
     }
 
     fn registers(&self, link: &Link, out: &mut DumpWriter<Out>) {
+        let in_user = link.told.in_user;
         let all = link.registers();
         let regs: Vec<Reg<'_>> = all.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
         let stamp = Stamp { cpu: self.cpu, line: Some(link.line), ..Stamp::default() };
         let record = Registers {
-            role: Some(RegisterRole::FAULT),
+            role: Some(if in_user { RegisterRole::USER } else { RegisterRole::FAULT }),
             arch: Some(Arch::X86_64),
-            vector: u32::try_from(link.told.vector).ok(),
-            error_code: Some(link.told.error),
+            vector: u32::try_from(link.told.vector).ok().filter(|_| !in_user),
+            error_code: Some(link.told.error).filter(|_| !in_user),
             regs: Some(List::new(&regs)),
             stamp,
             ..Registers::default()
@@ -437,12 +456,18 @@ impl TripleFault {
     }
 }
 
-/// What the delivery of `before` could not reach, by what CR2 held when the double fault came.
+/// What came while `before` was being delivered; of a page fault, by what CR2 held at the double fault, the address.
 fn needed(before: &Link, double: &Link) -> String {
+    match double.raised {
+        Some(PAGE_FAULT) => {}
+        // CR2 holds the address of an earlier page fault, or none.
+        Some(vector) => return name_of(vector),
+        None => return "another exception".to_owned(),
+    }
     let addr = double.processor.get(RegId::CR2);
     let own = before.told.cr2 == Some(addr) || !double.processor.registers.iter().any(|(id, _)| *id == RegId::CR2);
     if own {
-        return "another exception".to_owned();
+        return name_of(PAGE_FAULT);
     }
     match double.idt {
         // A gate takes 16 bytes in 64-bit mode (SDM volume 3, 7.14.1).

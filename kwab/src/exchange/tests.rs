@@ -171,13 +171,59 @@ fn a_triple_fault_in_qemus_log_is_the_chain_of_exceptions_before_it() {
     assert_eq!(case.flight.len(), 2);
 }
 
+/// The message of the death in a text of QEMU.
+fn message(log: &str) -> String {
+    let (_, dump) = only(text(log));
+    String::from_utf8(Death::of(&dump).and_then(|death| death.message).expect("a message")).expect("text")
+}
+
 #[test]
-fn a_reset_behind_a_triple_fault_names_the_processor_and_several_are_several_dumps() {
-    let twice = format!("{TRIPLE}CPU Reset (CPU 1)\nRAX=0000000000000001 RBX=0\n{TRIPLE}");
+fn a_double_fault_that_no_page_fault_caused_names_no_address() {
+    // There is no table of handlers: each delivery ends in a general protection fault, and CR2 is of no exception.
+    let log = "check_exception old: 0xffffffff new 0xd\n\
+        0: v=0d e=0000 i=0 cpl=0 IP=0008:0000000000100000 pc=0000000000100000 SP=0010:0000000000104ff8\n\
+        IDT=     0000000000000000 00000000\nCR0=80000011 CR2=0000000000000000 CR3=0000000000101000 CR4=00000020\n\
+        check_exception old: 0xd new 0xd\n\
+        1: v=08 e=0000 i=0 cpl=0 IP=0008:0000000000100000 pc=0000000000100000 SP=0010:0000000000104ff8\n\
+        IDT=     0000000000000000 00000000\nCR0=80000011 CR2=0000000000000000 CR3=0000000000101000 CR4=00000020\n\
+        check_exception old: 0x8 new 0xd\nTriple fault\n";
+    let name = super::qemu::name_of(13);
+    let told = format!("triple fault: {name}, while delivering the {name}: {name}");
+    assert_eq!(message(log), format!("{told}, while delivering the double fault: {name}"));
+}
+
+#[test]
+fn the_processor_is_known_where_only_one_was_ever_reset() {
+    let twice = format!("{TRIPLE}CPU Reset (CPU 0)\nCPU Reset (CPU 1)\nRAX=0000000000000001 RBX=0\n{TRIPLE}");
     let (report, dumps) = text(&twice);
     assert_eq!(report.dumps.iter().map(|dump| dump.same_as).collect::<Vec<_>>(), [None, Some(1)]);
     let cpus: Vec<_> = dumps.into_iter().map(|dump| Death::of(&dump_of(dump)).and_then(|death| death.cpu)).collect();
-    assert_eq!(cpus, [Some(1), None]);
+    assert_eq!(cpus, [Some(0), None]);
+}
+
+#[test]
+fn what_a_program_did_before_a_triple_fault_is_not_what_the_kernel_did() {
+    let log = TRIPLE.replace("v=0e e=0000 i=0 cpl=0", "v=0e e=0004 i=0 cpl=3");
+    let (_, dump) = only(text(&log));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.vector, death.error_code, death.fault_addr, death.ip), (None, None, None, None));
+    let case = dump.case();
+    let set = &case.registers[0];
+    assert_eq!((set.role, set.vector, set.error_code), (Some(RegisterRole::USER), None, None));
+    assert!(message(&log).starts_with("triple fault: page fault at 0x123456789000, while delivering"));
+}
+
+#[test]
+fn an_exception_keeps_a_bounded_number_of_registers_and_a_full_chain_none() {
+    let (head, tail) = TRIPLE.split_once("R8 =").expect("registers");
+    let many = format!("{head}{}R8 ={tail}", "RAX=1 RBX=2 RCX=3\n".repeat(10_000));
+    let (_, dump) = only(text(&many));
+    // The instruction pointer is that of the exception's own line.
+    assert_eq!(dump.case().registers[0].regs.iter().flat_map(kwab_format::List::iter).count(), 64 + 1);
+    let link = "check_exception old: 0xe new 0xe\n0: v=08 e=0000 i=0 cpl=0 pc=1 SP=0010:2\nCR2=5\n";
+    let mut reading = super::qemu::Reading::default();
+    link.repeat(12).lines().for_each(|line| assert!(reading.take(line).is_none()));
+    assert_eq!(reading.chain_registers(), [1; 8]);
 }
 
 #[test]

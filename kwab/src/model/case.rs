@@ -118,6 +118,9 @@ macro_rules! buckets {
     };
 }
 
+/// The dialect of a dump that was made of QEMU's log of exceptions; nothing else writes it.
+pub(crate) const QEMU_TRACE: &[u8] = b"qemu-int";
+
 /// Whether a dump's source is text, not a dump that travelled as text.
 pub(crate) fn is_text(source: &Source<'_>) -> bool {
     !matches!(source.dialect, Some(b"armour" | b"kwab"))
