@@ -3,6 +3,7 @@
 //! The notes of a thread follow its `NT_PRSTATUS`; the first thread is the one that died. Mappings are the segments,
 //! with the files that `NT_FILE` names. A file whose ELF header was captured tells its build-id and load bias.
 
+use std::collections::HashSet;
 use std::fs::File;
 use std::io;
 use std::ops::Range;
@@ -38,6 +39,10 @@ const SI_KERNEL: i32 = 0x80;
 const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
 /// Bytes of an image in which its headers and notes are looked for.
 const HEAD: usize = 16 << 10;
+/// Bytes of a mapped file's path that are kept, as `PATH_MAX` has it.
+const MOST_PATH: usize = 4096;
+/// Bytes of paths that mappings name together.
+const MOST_PATHS: usize = 16 << 20;
 /// Images of a process that are looked at.
 const MOST_IMAGES: usize = 4096;
 /// Bytes of the state of vector registers: AMX has 11 KiB.
@@ -244,7 +249,9 @@ fn files(body: &[u8]) -> Vec<(u64, u64, u64, Vec<u8>)> {
     let (rows, paths) = rows.split_at(count * 24);
     let rows = rows.chunks_exact(24).map(|row| (long(row, 0), long(row, 8), long(row, 16)));
     rows.zip(paths.split(|byte| *byte == 0))
-        .map(|((start, end, offset), path)| (start, end, offset.saturating_mul(page), path.to_vec()))
+        .map(|((start, end, offset), path)| {
+            (start, end, offset.saturating_mul(page), path[..path.len().min(MOST_PATH)].to_vec())
+        })
         .collect()
 }
 
@@ -256,13 +263,18 @@ fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
     let loads = segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.memory > 0);
     // Every process of Linux on x86-64 has it, in the kernel's half: it is not a mapping of the process.
     let loads = loads.filter(|segment| segment.vaddr != VSYSCALL);
+    let mut left = MOST_PATHS;
     let mut mappings: Vec<ProcessMapping> = loads
         .map(|segment| {
             let (start, end) = (segment.vaddr, segment.vaddr.saturating_add(segment.memory));
             let behind = files.partition_point(|file| file.0 <= start);
             let file = behind.checked_sub(1).and_then(|number| files.get(number)).filter(|file| start < file.1);
             let holds = |addr: Option<u64>| addr.is_some_and(|addr| (start..end).contains(&addr));
+            // One row of the note can be that of every segment.
+            let told = file.filter(|file| file.3.len() <= left);
+            left -= told.map_or(0, |file| file.3.len());
             let name = match file {
+                Some(_) if told.is_none() => Some("[path left out]"),
                 None if vdso == Some(start) => Some("[vdso]"),
                 None if holds(sp) => Some("[stack]"),
                 _ => None,
@@ -272,7 +284,7 @@ fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
                 start,
                 end,
                 prot: Some((flags >> 2 & 1) | (flags & 2) | (flags & 1) << 2),
-                file: file.map(|file| (file.3.clone(), file.2.saturating_add(start - file.0))),
+                file: told.map(|file| (file.3.clone(), file.2.saturating_add(start - file.0))),
                 name,
             }
         })
@@ -288,8 +300,10 @@ fn images(
     memory: &CoreMemory<'_>,
 ) -> Result<Vec<ProcessImage>, CaptureError> {
     let mut images: Vec<ProcessImage> = Vec::new();
+    let mut seen = HashSet::new();
     for (start, end, offset, path) in &notes.files {
-        if *offset == 0 && images.len() < MOST_IMAGES {
+        // The same beginning again is the same image.
+        if *offset == 0 && images.len() < MOST_IMAGES && seen.insert(*start) {
             images.push(ProcessImage { path: path.clone(), range: (*start, *end), ..ProcessImage::default() });
         } else if let Some(image) =
             images.iter_mut().rev().take(4).find(|image| image.path == *path && *start >= image.range.1)
@@ -302,6 +316,9 @@ fn images(
         let (path, kind) = (b"[vdso]".to_vec(), ImageKind::VDSO);
         images.extend(end.map(|end| ProcessImage { path, range: (start, end), kind, ..ProcessImage::default() }));
     }
+    let executable = mappings.iter().filter(|it| it.prot.is_some_and(|prot| prot & 4 != 0));
+    // In order, as the mappings are.
+    let code: Vec<u64> = executable.map(|it| it.start).collect();
     let mut head = vec![0; HEAD];
     let mut known = Vec::new();
     for mut image in images {
@@ -311,9 +328,8 @@ fn images(
         let is_elf = found >= 4 && head.starts_with(b"\x7fELF");
         let executable = notes.auxv(AT_ENTRY).is_some_and(|entry| (start..end).contains(&entry));
         // Data files are mapped too; one whose beginning is not in the core may be anything.
-        let code =
-            mappings.iter().any(|it| it.prot.is_some_and(|prot| prot & 4 != 0) && (start..end).contains(&it.start));
-        if !(is_elf || found < 4 && code) {
+        let has_code = || code.get(code.partition_point(|at| *at < start)).is_some_and(|at| *at < end);
+        if !(is_elf || found < 4 && has_code()) {
             continue;
         }
         if image.kind != ImageKind::VDSO {

@@ -220,10 +220,10 @@ fn an_exception_keeps_a_bounded_number_of_registers_and_a_full_chain_none() {
     let (_, dump) = only(text(&many));
     // The instruction pointer is that of the exception's own line.
     assert_eq!(dump.case().registers[0].regs.iter().flat_map(kwab_format::List::iter).count(), 64 + 1);
-    let link = "check_exception old: 0xe new 0xe\n0: v=08 e=0000 i=0 cpl=0 pc=1 SP=0010:2\nCR2=5\n";
+    let link = "check_exception old: 0xe new 0xe\n0: v=08 e=0000 i=0 cpl=0 pc=1 SP=0010:2\nRAX=1 RBX=2\n";
     let mut reading = super::qemu::Reading::default();
     link.repeat(12).lines().for_each(|line| assert!(reading.take(line).is_none()));
-    assert_eq!(reading.chain_registers(), [1; 8]);
+    assert_eq!(reading.chain_registers(), [2; 8]);
 }
 
 #[test]
@@ -254,4 +254,55 @@ fn no_captured_log_is_taken_for_the_text_of_a_tool() {
         logs += 1;
     }
     assert!(logs >= 4, "{logs}");
+}
+
+/// A core whose only row of `NT_FILE`, with a path of a MiB, is that of 60,000 segments.
+fn core_of_one_long_path() -> Vec<u8> {
+    const SEGMENTS: u16 = 60_000;
+    let mut notes = Vec::new();
+    let mut note = |kind: u32, body: &[u8]| {
+        for word in [5, body.len() as u32, kind] {
+            notes.extend_from_slice(&word.to_le_bytes());
+        }
+        notes.extend_from_slice(b"CORE\0\0\0\0");
+        notes.extend_from_slice(body);
+        notes.resize(notes.len().next_multiple_of(4), 0);
+    };
+    note(1, &[0; 336]);
+    let mut files: Vec<u8> = [1_u64, 1, 0, 1 << 46, 0].iter().flat_map(|word| word.to_le_bytes()).collect();
+    files.resize(files.len() + (1 << 20), b'/');
+    files.push(0);
+    note(0x4649_4c45, &files);
+    let behind = 64 + 56 * (u64::from(SEGMENTS) + 1);
+    let mut bytes = b"\x7fELF\x02\x01\x01\0\0\0\0\0\0\0\0\0\x04\0\x3e\0\x01\0\0\0".to_vec();
+    for word in [0_u64, 64, 0] {
+        bytes.extend_from_slice(&word.to_le_bytes());
+    }
+    bytes.extend_from_slice(&[0; 4]);
+    for half in [64, 56, SEGMENTS + 1, 0, 0, 0] {
+        bytes.extend_from_slice(&half.to_le_bytes());
+    }
+    let mut segment = |kind: u32, flags: u32, words: [u64; 6]| {
+        bytes.extend_from_slice(&kind.to_le_bytes());
+        bytes.extend_from_slice(&flags.to_le_bytes());
+        words.iter().for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
+    };
+    segment(4, 4, [behind, 0, 0, notes.len() as u64, 0, 4]);
+    for number in 0..u64::from(SEGMENTS) {
+        segment(1, 5, [behind, 0x1_0000 + number * 0x2000, 0, 0, 0x1000, 0x1000]);
+    }
+    bytes.extend_from_slice(&notes);
+    bytes
+}
+
+#[test]
+fn a_path_that_every_segment_shares_is_told_within_a_budget() {
+    let bytes = core_of_one_long_path();
+    assert_eq!(Format::of_head(&bytes), Some(Format::ElfCore));
+    let (report, dump) = only(import_file(file(&bytes), Format::ElfCore, &options()).expect("a core"));
+    assert!(report.dumps[0].bytes < 40 << 20, "{} bytes of dump", report.dumps[0].bytes);
+    let case = dump.case();
+    let named = case.vmas.iter().filter(|vma| vma.path.is_some()).count();
+    let left_out = case.vmas.iter().filter(|vma| vma.name == Some(b"[path left out]")).count();
+    assert_eq!((named, left_out), ((16 << 20) / 4096, 60_000 - (16 << 20) / 4096));
 }
