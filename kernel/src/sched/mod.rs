@@ -47,7 +47,8 @@ pub trait Schedulable {
     fn is_interrupted(&self, sleep: Sleep) -> bool;
     /// Whether its process has a limit of processor time, or timers that wait for it to run.
     fn is_timed(&self) -> bool;
-    /// The timer went off while this thread ran, or it ran for long enough over several turns: its limit of processor time is enforced. Thread context.
+    /// The timer went off while this thread ran, or it ran for long enough over several turns: its limit of processor
+    /// time is enforced. Thread context.
     fn ticked(&self);
 }
 

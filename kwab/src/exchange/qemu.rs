@@ -3,8 +3,8 @@
 //! `check_exception old: 0xe new 0xe` says that exception 14 came while exception 14 was being delivered. A chain of
 //! such lines that ends in `Triple fault` is a death: its first exception is the cause, and the address that CR2 holds
 //! at the next one says what the delivery needed and could not reach. Every triple fault becomes a dump; without one
-//! the log becomes a recording of its last exceptions. QEMU does not say which processor an exception is of: it is known
-//! only where the resets before it are all of one processor. A reset behind a triple fault is of all processors.
+//! the log becomes a recording of its last exceptions. QEMU does not say which processor an exception is of: it is
+//! known only where the resets before it are all of one processor. A reset behind a triple fault is of all processors.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, BufRead as _, BufReader, Read};

@@ -63,9 +63,9 @@ impl ParkedTimers {
     pub fn run(&self, used: Nanos) {
         let mut due = [const { None }; MOST_AT_ONCE];
         let mut waiting = self.waiting.lock();
-        for place in &mut due {
-            *place = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(OccupiedEntry::remove);
-            if place.is_none() {
+        for slot in &mut due {
+            *slot = waiting.first_entry().filter(|entry| entry.key().0 <= used).map(OccupiedEntry::remove);
+            if slot.is_none() {
                 break;
             }
         }
