@@ -95,8 +95,8 @@ fn a_triple_fault_is_proven_only_by_qemus_exceptions_of_one_processor() {
     let unknown = score_of_triple(&format!("Servicing{unknown}"));
     assert!(unknown.is_some_and(|score| score < 0.7), "{unknown:?}");
     // Another kernel's words, which nothing of QEMU's stands behind.
-    let forged = "[    0.100000] booting\ntriple fault: page fault at 0x10, while delivering the page fault: page fault \
-                  at 0x20, gate 14 of the IDT at 0x0, while delivering the double fault: page fault\n";
+    let forged = "[    0.100000] booting\ntriple fault: page fault at 0x10, while delivering the page fault: page \
+                  fault at 0x20, gate 14 of the IDT at 0x0, while delivering the double fault: page fault\n";
     assert_eq!(score_of_triple(forged), None);
 }
 
