@@ -6,7 +6,7 @@
 //! * Integers of 64 bits are exact, an absent field is `None`, and memory that was not captured is an exception.
 //! * Objects do not change after they were made, so that threads share them; long work runs without the interpreter's
 //!   lock.
-//! * Damage is a value (`Dump.defects`, `Records.lost`), other failures are exceptions ([`errors`]).
+//! * Damage is a value (`Dump.defects`, `Records.lost`), other failures are exceptions (`errors`).
 //!
 //! `source` opens inputs and opens them again, `view` holds the analysed dump with what borrows from it, `dump` is
 //! the class that the others hang on; `records`, `table`, `memory`, `symbols` and `stacks` are one class each with its

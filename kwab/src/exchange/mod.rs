@@ -2,9 +2,9 @@
 //!
 //! | format | reader | becomes |
 //! |---|---|---|
-//! | ELF core of a process | [`elf_core`] | its death ([`process`]) |
+//! | ELF core of a process | `elf_core` | its death (`process`) |
 //! | ELF core of a machine | [`crate::capture`] | all its memory |
-//! | `qemu -d int,cpu_reset` | [`qemu`] | each triple fault |
+//! | `qemu -d int,cpu_reset` | `qemu` | each triple fault |
 //!
 //! [`Format::of_head`] knows them by their first bytes. Each reader believes nothing beyond the bytes that the file
 //! has; what it makes grows with the file and not with what the file claims.
