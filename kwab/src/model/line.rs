@@ -4,6 +4,7 @@ use kwab_format::record::{AnyRecord, Htrace, PageFault, Signal, SyscallEntry, Sy
 
 use super::call::{Call, arguments, result};
 use super::{flight, json};
+use crate::units;
 use kwab_format::RawRecord;
 
 pub use crate::text::console::printable;
@@ -54,7 +55,7 @@ pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
             let at = fail.first_diff.unwrap_or(0);
             format!("page {} differs from its file at +{at:#x}", word(fail.vaddr))
         }
-        AnyRecord::Text(record) => printable(record.bytes.unwrap_or_default()),
+        AnyRecord::Text(record) => within_a_line(record.bytes.unwrap_or_default()),
         _ => other(raw),
     }
 }
@@ -149,8 +150,15 @@ fn trace_line(trace: &Htrace<'_>) -> String {
     format!("{indent}{arrow} {}{data}", text(trace.name))
 }
 
+/// The longest record whose members are spelled out, and the longest text that a line holds, bytes.
+const LONG: usize = 16 << 10;
+
 /// Records without a sentence of their own: their members.
 fn other(raw: RawRecord<'_>) -> String {
+    if raw.body.len() > LONG {
+        let name = json::type_name(raw.kind).replace('_', " ");
+        return format!("{name}: {}, too long for a line", units::memory(raw.body.len() as u64));
+    }
     let object = json::object(raw);
     let name = object.get("type").and_then(|name| name.as_str()).unwrap_or("record").replace('_', " ");
     let hidden = ["type", "line", "offset", "seq", "cpu", "ns", "tsc", "pid"];
@@ -167,7 +175,17 @@ fn other(raw: RawRecord<'_>) -> String {
 }
 
 fn text(bytes: Option<&[u8]>) -> String {
-    bytes.map_or_else(|| "?".to_string(), printable)
+    bytes.map_or_else(|| "?".to_string(), within_a_line)
+}
+
+/// A text, as much of it as a line holds.
+fn within_a_line(bytes: &[u8]) -> String {
+    match bytes.split_at_checked(LONG) {
+        Some((shown, rest)) if !rest.is_empty() => {
+            format!("{}… ({} more)", printable(shown), units::memory(rest.len() as u64))
+        }
+        _ => printable(bytes),
+    }
 }
 
 fn word(value: Option<u64>) -> String {
@@ -176,4 +194,24 @@ fn word(value: Option<u64>) -> String {
 
 fn decimal(value: Option<u32>) -> String {
     value.map_or_else(|| "?".to_string(), |value| value.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab_format::RecordKind;
+    use kwab_format::record::Text;
+
+    use super::*;
+
+    #[test]
+    fn a_record_of_megabytes_makes_one_short_line() {
+        let body = vec![b'a'; 4 << 20];
+        let raw = RawRecord { kind: RecordKind(27), body: &body };
+        assert_eq!(other(raw), "syscall profile: 4.0 MiB, too long for a line");
+        let long = AnyRecord::Text(Text { bytes: Some(&body), ..Text::default() });
+        let line = summary(&long, raw);
+        assert!(line.ends_with("a… (4.0 MiB more)") && line.len() < LONG + 64, "{}", line.len());
+        let fits = AnyRecord::Text(Text { bytes: Some(&body[..LONG]), ..Text::default() });
+        assert_eq!(summary(&fits, raw).len(), LONG);
+    }
 }

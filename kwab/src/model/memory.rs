@@ -20,7 +20,7 @@ const BASE: u64 = 64 << 20;
 /// What it may take for each byte of the file.
 const PER_BYTE: u64 = 4;
 /// What of that is not counted: the program, its report, buffers of the output.
-const RESERVED: u64 = 40 << 20;
+const RESERVED: u64 = 32 << 20;
 /// The least that is left for decoding, however low the limit is.
 const LEAST: u64 = 1 << 20;
 
