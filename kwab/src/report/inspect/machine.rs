@@ -1,5 +1,7 @@
 //! The machine at the death: registers, captured bytes, the memory map around the fault.
 
+use std::collections::BTreeMap;
+
 use kwab_format::record::{CrashReport, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Vma};
 use linux_abi::Errno;
 
@@ -10,8 +12,8 @@ use crate::model::{Death, Dump};
 const EXCERPT: usize = 256;
 /// Registers of one set; no processor has more.
 const MOST_REGISTERS: usize = 256;
-/// Rows that are made of mappings before the nearest are chosen.
-const MOST_MAPPINGS: usize = 1 << 15;
+/// Mappings of which the nearest are chosen: as many as Linux allows a process by default (vm.max_map_count).
+const MOST_MAPPINGS: usize = 65_530;
 
 /// Register sets: those of the dump, or the crash report's.
 pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
@@ -147,29 +149,57 @@ pub(super) fn vmas(dump: &Dump, death: &Option<Death>, most: usize) -> Vec<VmaRo
         fault: fault.is_some_and(|fault| (start..end).contains(&fault)),
         ip: ip.is_some_and(|ip| (start..end).contains(&ip)),
     };
-    let mut rows: Vec<(u64, VmaRow)> = dump
-        .records::<Vma<'_>>()
-        .filter(|vma| vma.pid.is_none() || pid.is_none() || vma.pid == pid)
-        .take(MOST_MAPPINGS)
-        .map(|vma| {
+    let of_process = || {
+        dump.records::<Vma<'_>>().filter(|vma| vma.pid.is_none() || pid.is_none() || vma.pid == pid).take(MOST_MAPPINGS)
+    };
+    let rows = nearest(
+        of_process,
+        |vma| vma.start.unwrap_or(0),
+        fault.or(ip),
+        most,
+        |vma| {
             let name = vma_name(vma.path, vma.name, vma.file_offset);
-            let start = vma.start.unwrap_or(0);
-            (start, row(start, vma.end.unwrap_or(0), vma.prot.map(u64::from), name))
-        })
-        .collect();
-    if rows.is_empty()
-        && let Some(report) = dump.records::<CrashReport<'_>>().next()
-    {
-        for vma in report.vmas.iter().flat_map(kwab_format::List::iter).take(MOST_MAPPINGS) {
-            let start = vma.start.unwrap_or(0);
-            rows.push((
-                start,
-                row(start, vma.end.unwrap_or(0), vma.prot, vma_name(vma.file, vma.kind, vma.file_offset)),
-            ));
-        }
+            row(vma.start.unwrap_or(0), vma.end.unwrap_or(0), vma.prot.map(u64::from), name)
+        },
+    );
+    if !rows.is_empty() {
+        return rows;
     }
-    rows.sort_by_key(|(start, _)| *start);
-    near(rows, fault.or(ip), most)
+    let report = dump.records::<CrashReport<'_>>().next();
+    let reported =
+        || report.iter().flat_map(|report| &report.vmas).flat_map(kwab_format::List::iter).take(MOST_MAPPINGS);
+    nearest(
+        reported,
+        |vma| vma.start.unwrap_or(0),
+        fault.or(ip),
+        most,
+        |vma| {
+            let name = vma_name(vma.file, vma.kind, vma.file_offset);
+            row(vma.start.unwrap_or(0), vma.end.unwrap_or(0), vma.prot, name)
+        },
+    )
+}
+
+/// Rows of the `most` mappings whose starts are around `address`, by start. Two walks over the mappings, so that only
+/// the chosen ones become rows.
+fn nearest<T, I: Iterator<Item = T>>(
+    mappings: impl Fn() -> I,
+    start: impl Fn(&T) -> u64,
+    address: Option<u64>,
+    most: usize,
+    row: impl Fn(T) -> VmaRow,
+) -> Vec<VmaRow> {
+    let mut starts: Vec<(u64, usize)> =
+        mappings().zip(0..).map(|(mapping, number)| (start(&mapping), number)).collect();
+    starts.sort_unstable();
+    let at = starts.partition_point(|(start, _)| address.is_some_and(|address| *start <= address));
+    let first = if starts.len() <= most { 0 } else { at.saturating_sub(most / 2).min(starts.len() - most) };
+    let chosen: BTreeMap<usize, usize> =
+        starts.iter().skip(first).take(most).enumerate().map(|(place, (_, number))| (*number, place)).collect();
+    let mut rows: Vec<(usize, VmaRow)> =
+        mappings().enumerate().filter_map(|(number, mapping)| Some((*chosen.get(&number)?, row(mapping)))).collect();
+    rows.sort_unstable_by_key(|(place, _)| *place);
+    rows.into_iter().map(|(_, row)| row).collect()
 }
 
 fn vma_name(path: Option<&[u8]>, kind: Option<&[u8]>, offset: Option<u64>) -> String {
@@ -183,11 +213,4 @@ fn vma_name(path: Option<&[u8]>, kind: Option<&[u8]>, offset: Option<u64>) -> St
 /// Bit 0 read, bit 1 write, bit 2 execute, as in `mmap`.
 fn protection(prot: u64) -> String {
     [(1, 'r'), (2, 'w'), (4, 'x')].iter().map(|(bit, letter)| if prot & bit != 0 { *letter } else { '-' }).collect()
-}
-
-/// The rows nearest to an address, when there are more than fit.
-fn near(rows: Vec<(u64, VmaRow)>, address: Option<u64>, most: usize) -> Vec<VmaRow> {
-    let at = rows.partition_point(|(start, _)| address.is_some_and(|address| *start <= address));
-    let first = if rows.len() <= most { 0 } else { at.saturating_sub(most / 2).min(rows.len() - most) };
-    rows.into_iter().skip(first).take(most).map(|(_, row)| row).collect()
 }

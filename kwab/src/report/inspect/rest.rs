@@ -55,7 +55,7 @@ pub(super) fn remarks(dump: &Dump) -> Vec<Remark> {
 }
 
 /// Rows of a profile that are sorted; a kernel has some hundred calls and spans.
-const MOST_ROWS: usize = 1 << 14;
+const MOST_ROWS: usize = 1 << 12;
 
 /// Profiles, the most expensive rows first, and counters.
 pub(super) fn profiles(dump: &Dump) -> Vec<Profile> {
