@@ -350,6 +350,22 @@ fn a_client_that_goes_or_a_signal_ends_the_server_and_what_it_started() {
     assert_eq!(std::os::unix::process::ExitStatusExt::signal(&status), Some(15), "{status}");
 }
 
+/// Waits for a child of `parent` that has begun to run a program with this argument.
+fn process_running(parent: u32, argument: &str) -> rustix::process::Pid {
+    let begun = Instant::now();
+    while begun.elapsed() < Duration::from_secs(20) {
+        for entry in std::fs::read_dir("/proc").expect("mounted").flatten() {
+            let read = |name: &str| std::fs::read_to_string(entry.path().join(name)).unwrap_or_default();
+            let is_child = read("status").lines().any(|line| *line == format!("PPid:\t{parent}"));
+            if is_child && read("cmdline").split('\0').any(|word| word == argument) {
+                let number = entry.file_name().to_str().and_then(|name| name.parse().ok()).expect("a number");
+                return rustix::process::Pid::from_raw(number).expect("not 0");
+            }
+        }
+    }
+    panic!("no child of {parent} runs {argument}");
+}
+
 #[test]
 fn an_answer_that_takes_too_long_is_given_up_and_its_process_ended() {
     let place = place();
@@ -359,9 +375,18 @@ fn an_answer_that_takes_too_long_is_given_up_and_its_process_ended() {
     }
     let mut client = Client::start(place.path(), &["crashes", "--timeout", "1", "--jobs", "1"]);
     let begun = Instant::now();
-    let refusal = client.refusal("list", json!({}));
-    assert_eq!(refusal, "kwab: no answer within 1 s, the limit of this server (kwab mcp --timeout)");
+    let id = client.send("tools/call", json!({"name": "list", "arguments": {}}));
+    // However fast the machine is: a stopped process does not answer.
+    let worker = process_running(client.child.id(), "list");
+    rustix::process::kill_process(worker, rustix::process::Signal::STOP).expect("sent");
+    let result = client.answer(id)["result"].clone();
+    let refusal = "kwab: no answer within 1 s, the limit of this server (kwab mcp --timeout)";
+    assert_eq!((&result["isError"], &result["content"][0]["text"]), (&json!(true), &json!(refusal)), "{result}");
     assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+    while rustix::process::test_kill_process(worker).is_ok() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "process {worker:?} is left");
+        std::thread::sleep(Duration::from_millis(5));
+    }
     // The place is free again.
     client.value("check", json!({"dumps": ["leak.kwab"]}));
     // A request that is cancelled has no answer, and holds nothing up.
