@@ -266,6 +266,13 @@ impl Tty {
         }
     }
 
+    /// Wakes a master that waits for room to type.
+    fn made_room(&self) {
+        if let Some(wire) = &self.wire {
+            wire.was_read();
+        }
+    }
+
     /// Ends all open descriptions of it but those of `/dev/console`: what is left of a session does not read what the
     /// next user types.
     fn hang_up(&self) {
@@ -309,13 +316,15 @@ impl Tty {
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
+        if self.is_cut() {
+            // What was typed before is lost.
+            return Some(0);
+        }
         let taken = self.discipline.lock().take(buffer);
         match taken {
-            Taken::Nothing => self.is_cut().then_some(0),
+            Taken::Nothing => None,
             Taken::Bytes(count) => {
-                if let Some(wire) = &self.wire {
-                    wire.was_read();
-                }
+                self.made_room();
                 Some(count)
             }
         }
