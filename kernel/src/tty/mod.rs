@@ -164,6 +164,15 @@ pub fn of_session(session: &task::Session) -> Option<(u64, Pid)> {
     Some((tty.rdev, control.foreground))
 }
 
+/// vhangup(2): the session of the caller loses its terminal, and all that is open of it ends.
+pub fn hang_up_own() {
+    let terminal = task::current().process.family.session().terminal.lock().clone();
+    if let Some(tty) = terminal {
+        tty.hang_up();
+        job::hang_up(&tty);
+    }
+}
+
 /// The leader of `session` ended: its terminal is hung up (called by exit).
 pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
     job::disassociate(tty, session.id);
