@@ -103,8 +103,9 @@ pub fn remove_directory(walk: &Walk<'_>, path: &[u8]) -> Result<(), Errno> {
     parent.dir.inode().remove(&parent.dir.dentry, &entry, true)
 }
 
-/// Moves `old` to `new`, each seen from its own walk.
-pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode) -> Result<(), Errno> {
+/// Moves `old` to `new`, each seen from its own walk. With `whiteout` a device node without a driver takes the old
+/// name, which marks what an overlay hides (`RENAME_WHITEOUT`).
+pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode, whiteout: bool) -> Result<(), Errno> {
     let (walk, old) = from;
     let source = walk.parent(old)?;
     let target = to.0.parent(to.1)?;
@@ -116,14 +117,20 @@ pub fn rename(from: (&Walk<'_>, &[u8]), to: (&Walk<'_>, &[u8]), mode: RenameMode
     }
     loop {
         // One of the names changed between the check and the move: check again.
-        match rename_found(walk, &source, &target, mode) {
+        match rename_found(walk, &source, &target, mode, whiteout) {
             Err(Errno::ESTALE) => breathe_or_stop(Sleep::Killable)?,
             outcome => return outcome,
         }
     }
 }
 
-fn rename_found(walk: &Walk<'_>, source: &Parent<'_>, target: &Parent<'_>, mode: RenameMode) -> Result<(), Errno> {
+fn rename_found(
+    walk: &Walk<'_>,
+    source: &Parent<'_>,
+    target: &Parent<'_>,
+    mode: RenameMode,
+    whiteout: bool,
+) -> Result<(), Errno> {
     let (Some(old_name), Some(new_name)) = (source.name, target.name) else { return Err(Errno::EBUSY) };
     let entry = walk.child_here(&source.dir, old_name)?;
     let existing = match walk.child_here(&target.dir, new_name) {
@@ -168,7 +175,8 @@ fn rename_found(walk: &Walk<'_>, source: &Parent<'_>, target: &Parent<'_>, mode:
             moved.inode.attr().check(&walk.who, WRITE)?;
         }
     }
-    let to = RenameTo { dir: &target.dir.dentry, name: new_name, existing: existing.as_ref() };
+    let whiteout = whiteout.then(|| new_node(walk, S_IFCHR, 0));
+    let to = RenameTo { dir: &target.dir.dentry, name: new_name, existing: existing.as_ref(), whiteout };
     source.dir.inode().rename(&entry, &to, mode)
 }
 

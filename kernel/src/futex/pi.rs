@@ -8,8 +8,10 @@
 //! Under that lock nothing faults. An attempt that meets a page that is away or not writable says so ([`Attempt`]); its
 //! caller unlocks, faults the page in for what is needed, and tries again.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 
 use linux_abi::Errno;
@@ -50,10 +52,25 @@ pub(super) struct Waiter {
     heir: AtomicBool,
 }
 
-/// The waiters, best first.
-pub(super) type List = SpinGuard<'static, Vec<Arc<Waiter>>>;
+/// The waiters, best first, to be looked at as a slice.
+pub(super) struct Waiting {
+    order: Vec<Arc<Waiter>>,
+    /// The same, by their threads: each waits for one futex at most.
+    by_thread: BTreeMap<Tid, Arc<Waiter>>,
+}
 
-static WAITING: SpinLock<Vec<Arc<Waiter>>> = SpinLock::new(Vec::new());
+impl Deref for Waiting {
+    type Target = [Arc<Waiter>];
+
+    fn deref(&self) -> &[Arc<Waiter>] {
+        &self.order
+    }
+}
+
+/// The waiters, locked.
+pub(super) type List = SpinGuard<'static, Waiting>;
+
+static WAITING: SpinLock<Waiting> = SpinLock::new(Waiting { order: Vec::new(), by_thread: BTreeMap::new() });
 /// Their number, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -254,8 +271,7 @@ pub(super) fn attempt(
 fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
     let mut at = owner;
     for _ in 0..MOST_IN_A_ROW {
-        let next = waiting.iter().find(|waiter| waiter.thread.tid() == at && !waiter.is_granted());
-        let Some(next) = next else { return false };
+        let Some(next) = waiting.by_thread.get(&at).filter(|waiter| !waiter.is_granted()) else { return false };
         at = next.owner.load(Ordering::Relaxed);
         if at == tid {
             return true;
@@ -267,12 +283,14 @@ fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
 fn enqueue(waiting: &mut List, waiter: &Arc<Waiter>, owner: Tid) {
     waiter.owner.store(owner, Ordering::Relaxed);
     let behind = waiting.iter().position(|other| other.priority < waiter.priority).unwrap_or(waiting.len());
-    waiting.insert(behind, waiter.clone());
+    waiting.order.insert(behind, waiter.clone());
+    waiting.by_thread.insert(waiter.thread.tid(), waiter.clone());
     COUNT.store(waiting.len(), Ordering::Relaxed);
 }
 
 fn dequeue(waiting: &mut List, at: usize) -> Arc<Waiter> {
-    let gone = waiting.remove(at);
+    let gone = waiting.order.remove(at);
+    waiting.by_thread.remove(&gone.thread.tid());
     COUNT.store(waiting.len(), Ordering::Relaxed);
     gone
 }

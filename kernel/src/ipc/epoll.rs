@@ -7,6 +7,7 @@
 use alloc::collections::{BTreeMap, VecDeque};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::ops::{Bound, RangeInclusive};
 use core::sync::atomic::{
     AtomicBool, AtomicU64, Ordering::AcqRel, Ordering::Acquire, Ordering::Relaxed, Ordering::Release,
 };
@@ -29,8 +30,8 @@ use crate::task::current;
 
 mod nesting;
 
-/// Which descriptor of which description.
-type Key = (i32, usize);
+/// Which description, by its address, under which descriptor.
+type Key = (usize, i32);
 
 /// A set of watched descriptions.
 pub struct Epoll {
@@ -58,6 +59,8 @@ struct Item {
 
 /// `fs.epoll.max_user_watches`; `u64::MAX` until it is set.
 static MAX_USER_WATCHES: AtomicU64 = AtomicU64::new(u64::MAX);
+/// Watches that are looked at before others run.
+const LOOKED_AT: usize = 1024;
 /// Bytes Linux reckons a watch with on x86_64.
 const LINUX_WATCH: u64 = 192;
 
@@ -230,7 +233,7 @@ impl Epoll {
     pub fn remove(&self, fd: i32, file: &Arc<File>) -> Result<(), Errno> {
         let mut items = self.items.lock();
         let item = items.remove(&key(fd, file)).ok_or(Errno::ENOENT)?;
-        if !items.keys().any(|key| key.1 == Arc::as_ptr(file).addr()) {
+        if items.range(of_file(Arc::as_ptr(file))).next().is_none() {
             file.remove_watcher(self);
         }
         drop(items);
@@ -292,7 +295,23 @@ impl Epoll {
 
     /// The address of the `which`th description that is watched under the number `fd`.
     pub fn target(&self, fd: i32, which: u32) -> Option<usize> {
-        self.items.lock().range((fd, 0)..=(fd, usize::MAX)).nth(which as usize).map(|(key, _)| key.1)
+        let (mut from, mut left) = (Bound::Unbounded, which);
+        loop {
+            let items = self.items.lock();
+            let mut last = None;
+            for key in items.range((from, Bound::Unbounded)).map(|(key, _)| *key).take(LOOKED_AT) {
+                last = Some(key);
+                if key.1 == fd {
+                    match left.checked_sub(1) {
+                        Some(fewer) => left = fewer,
+                        None => return Some(key.0),
+                    }
+                }
+            }
+            drop(items);
+            from = Bound::Excluded(last?);
+            breathe();
+        }
     }
 
     /// How many descriptions it watches.
@@ -390,7 +409,12 @@ impl FileOps for EpollFile {
 }
 
 fn key(fd: i32, file: &Arc<File>) -> Key {
-    (fd, Arc::as_ptr(file).addr())
+    (Arc::as_ptr(file).addr(), fd)
+}
+
+/// The keys of all watches of a description.
+fn of_file(file: *const File) -> RangeInclusive<Key> {
+    (file.addr(), i32::MIN)..=(file.addr(), i32::MAX)
 }
 
 /// The epoll that `file` stands for, if it is one.
@@ -401,10 +425,8 @@ pub fn of(file: &File) -> Option<&Arc<Epoll>> {
 
 impl fs::Watcher for Epoll {
     fn forget(&self, file: &File) {
-        let address: *const File = file;
         let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> =
-            items.extract_if(.., |key, _| key.1 == address.addr()).map(|(_, item)| item).collect();
+        let gone: Vec<Arc<Item>> = items.extract_if(of_file(file), |_, _| true).map(|(_, item)| item).collect();
         drop(items);
         for item in gone {
             item.unhook(file);

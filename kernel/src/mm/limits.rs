@@ -80,7 +80,7 @@ impl AddressSpace {
     /// locked.
     pub fn lock_range(&self, start: u64, end: u64, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
         // What is locked already counts once.
         let known: u64 = locked.map(|vma| inside(vma, start, end)).sum();
@@ -95,7 +95,7 @@ impl AddressSpace {
 
     /// `mlockall` and, with neither, `munlockall`. `ENOMEM` when everything there is exceeds the limit.
     pub fn lock_all(&self, everything: bool, future: bool, limits: &MemoryLimits) -> Result<(), Errno> {
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         if everything && map.vmas.pages() > limits.locked / PAGE && !current().locks_any_memory() {
             return Err(Errno::ENOMEM);
         }

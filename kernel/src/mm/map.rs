@@ -5,11 +5,9 @@ use alloc::sync::Arc;
 use kernel_logic::huge;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
-use machine::addr::PageRange;
-use machine::space::Leaf;
 
 use super::{
-    AddressSpace, Backing, Map, MemoryLimits, Owner, SharedMemory, Vma, frames, page_down, page_up, rights, vma_errno,
+    AddressSpace, Backing, Map, MemoryLimits, Owner, SharedMemory, Vma, frames, page_down, page_up, vma_errno,
 };
 use crate::trace::flight;
 
@@ -56,8 +54,32 @@ impl AddressSpace {
     /// Maps something; where it went.
     pub fn mmap(self: &Arc<Self>, request: Request) -> Result<u64, Errno> {
         frames::spare()?;
-        let mut map = self.lock();
-        let start = choose(&mut map, &request)?;
+        let mut map = self.lock_to_change();
+        if let Placement::Fixed(at) = request.placement
+            && let Some(end) = at.checked_add(request.len).filter(|end| *end <= USER_END)
+            && !self.is_little(&map, at, end)
+        {
+            drop(map);
+            return self.mmap_in_parts(request);
+        }
+        let (start, flags) = self.judge(&mut map, &request)?;
+        let end = start + request.len;
+        if matches!(request.placement, Placement::Fixed(_)) {
+            self.split_edges(start, end)?;
+            map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+            flight::munmap(start, request.len);
+            self.unmap_pages(start, end);
+        }
+        self.enter(&request.backing)?;
+        map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
+        flight::mmap(start, request.len, request.prot.0);
+        Ok(start)
+    }
+
+    /// Where `request` goes, and its flags, if the limits allow it.
+    #[inline]
+    pub(super) fn judge(&self, map: &mut Map, request: &Request) -> Result<(u64, VmaFlags), Errno> {
+        let start = choose(map, request)?;
         let end = start + request.len;
         let mut flags = request.flags;
         if map.lock_future {
@@ -80,24 +102,19 @@ impl AddressSpace {
                 return Err(Errno::ENOMEM);
             }
         }
-        if matches!(request.placement, Placement::Fixed(_)) {
-            self.split_edges(start, end)?;
-            map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
-            flight::munmap(start, request.len);
-            self.unmap_pages(start, end);
-        }
-        self.enter(&request.backing)?;
-        map.vmas.insert(Vma { start, end, prot: request.prot, flags, backing: request.backing }).map_err(vma_errno)?;
-        flight::mmap(start, request.len, request.prot.0);
-        Ok(start)
+        Ok((start, flags))
     }
 
     /// Unmaps `start..end` (page-aligned).
     pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         let splits = |vma: &Vma| vma.start < start && vma.end > end;
         if frames::is_low() && map.vmas.overlapping(start, end).any(splits) {
             return Err(Errno::ENOMEM);
+        }
+        if !self.is_little(&map, start, end) {
+            drop(map);
+            return self.munmap_in_parts(&self.in_parts(), start, end);
         }
         self.split_edges(start, end)?;
         let mut any = false;
@@ -112,32 +129,30 @@ impl AddressSpace {
     /// Changes the protection of `start..end`, for a thread of `owner`'s process.
     pub fn mprotect(&self, start: u64, end: u64, prot: Prot, owner: &impl Owner) -> Result<(), Errno> {
         frames::spare()?;
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         if prot.has(Prot::WRITE) {
             map.may_become_data(&owner.memory_limits(), start, end)?;
         }
-        self.split_edges(start, end)?;
-        let mut reached = start;
-        let outcome = map.vmas.protect(start, end, prot, |vma, _| reached = vma.end);
-        if let Some(range) = PageRange::new(start, reached)
-            && reached > start
-        {
-            flight::mprotect(start, reached - start, prot.0);
-            // A page gains write access only through a fault, which knows whether it is shared.
-            let rule = &mut |leaf: &Leaf| rights(prot, leaf.prot.write, leaf.prot.tag);
-            self.space.protect(range, rule).map_err(|_| Errno::ENOMEM)?;
+        if !self.is_little(&map, start, end) {
+            drop(map);
+            return self.protect_in_parts(&self.in_parts(), start, end, prot);
         }
-        outcome.map_err(vma_errno)
+        self.split_edges(start, end)?;
+        self.protect(&mut map, start, end, prot)
     }
 
     /// Moves the program break; where it is afterwards.
     pub fn set_brk(&self, wanted: u64, limits: &MemoryLimits) -> u64 {
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         if wanted < map.brk_start || wanted >= USER_END {
             return map.brk;
         }
         let (Some(old_end), Some(new_end)) = (page_up(map.brk), page_up(wanted)) else { return map.brk };
         if new_end < old_end {
+            if !self.is_little(&map, new_end, old_end) {
+                drop(map);
+                return self.lower_brk_in_parts(wanted);
+            }
             if self.split_edges(new_end, old_end).is_ok() && map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
                 flight::munmap(new_end, old_end - new_end);
                 self.unmap_pages(new_end, old_end);
@@ -169,21 +184,26 @@ impl AddressSpace {
     /// Throws the pages of `start..end` away; private ones read as zeros, file pages as the file says
     /// (`MADV_DONTNEED`).
     pub fn discard(&self, start: u64, end: u64) -> Result<(), Errno> {
-        let map = self.lock();
+        let map = self.lock_to_change();
         let covered = map.vmas.is_covered(start, end);
         if map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED)) {
             return Err(Errno::EINVAL);
         }
-        self.split_edges(start, end)?;
         flight::munmap(start, end.saturating_sub(start));
-        self.unmap_pages(start, end);
+        if !self.is_little(&map, start, end) {
+            drop(map);
+            self.discard_in_parts(&self.in_parts(), start, end)?;
+        } else {
+            self.split_edges(start, end)?;
+            self.unmap_pages(start, end);
+        }
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// Adds and removes flags of the ranges in `start..end`; `ENOMEM` over a hole.
     pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
         frames::spare()?;
-        let mut map = self.lock();
+        let mut map = self.lock_to_change();
         self.split_edges(start, end)?;
         let covered = map.vmas.is_covered(start, end);
         map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;

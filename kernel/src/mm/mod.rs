@@ -2,8 +2,8 @@
 //!
 //! An [`AddressSpace`] pairs a VMA set (what *should* be where, [`kernel_logic::vma`]) with a [`UserSpace`] (what *is*
 //! mapped now). The set is the truth; pages appear on demand ([`fault`]), and every change of the set takes rights away
-//! from the tables before the call returns ([`map`]). One lock per space covers both. No operation here sleeps: files
-//! live in memory.
+//! from the tables before the call returns ([`map`]). One lock per space covers both; what would hold it for long is
+//! done in [`parts`]. Nothing sleeps under it: files live in memory.
 //!
 //! Tags on leaves say what a resident page counts as: [`TAG_ANON`], [`TAG_FILE`], [`TAG_SHMEM`].
 
@@ -18,6 +18,7 @@ use machine::frame::Frame;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
 
+use crate::sync::mutex::Mutex;
 use crate::upper::Kwab;
 
 pub mod audit;
@@ -28,6 +29,7 @@ mod held;
 pub mod huge;
 mod limits;
 pub mod map;
+mod parts;
 pub mod prefault;
 pub mod remap;
 mod remote;
@@ -169,6 +171,8 @@ pub struct AddressSpace {
     /// The page tables.
     pub space: Arc<UserSpace>,
     map: SpinLock<Map>,
+    /// Held while a change is made in parts ([`parts`]).
+    alone: Mutex<()>,
     resident: [AtomicI64; 4],
     peak: AtomicU64,
     /// Registered for `MEMBARRIER_CMD_PRIVATE_EXPEDITED`.
@@ -206,6 +210,8 @@ pub struct Map {
     pub exe: Option<Arc<<Kwab as Above>::Executable>>,
     /// New mappings are locked (`mlockall(MCL_FUTURE)`).
     pub lock_future: bool,
+    /// A change in parts is under way: no other one may begin.
+    in_parts: bool,
 }
 
 /// Pages in memory by kind.
@@ -243,6 +249,7 @@ impl AddressSpace {
             aux: Vec::new(),
             exe: None,
             lock_future: false,
+            in_parts: false,
         };
         Ok(Self::around(space, map))
     }
@@ -252,6 +259,7 @@ impl AddressSpace {
         Arc::new(Self {
             space,
             map: SpinLock::new(map),
+            alone: Mutex::new(()),
             resident,
             peak: AtomicU64::new(0),
             expedited: AtomicBool::new(false),
@@ -275,27 +283,37 @@ impl AddressSpace {
     pub fn fork(&self) -> Result<Arc<Self>, Errno> {
         self.audit("the changes before a fork");
         let space = UserSpace::new().map_err(|_| Errno::ENOMEM)?;
-        let map = self.lock();
+        let map = self.lock_to_change();
+        let child = if self.is_small(&map) {
+            let child = self.fork_at_once(&map, space);
+            drop(map);
+            child?
+        } else {
+            drop(map);
+            self.fork_in_parts(space)?
+        };
+        child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.audit("fork");
+        Ok(child)
+    }
+
+    fn fork_at_once(&self, map: &Map, space: Arc<UserSpace>) -> Result<Arc<Self>, Errno> {
         let mut copy = map.try_clone()?;
         leave_out(&mut copy)?;
         let child = Self::around(space, copy);
         let copy = child.lock();
         child.enter_all(&copy)?;
         let mut counts = [0; 4];
-        let outcome = copy_pages(&map, &self.space, &child.space, &mut counts);
+        let outcome = copy_pages(map, &self.space, &child.space, &mut counts);
         for (count, resident) in counts.iter().zip(&child.resident) {
             resident.store(*count as i64, Ordering::Relaxed);
         }
         child.catch_up(&copy, 0, vma::USER_END);
         // Taking write access away from the parent is done whether or not the copy was completed.
         self.space.flush();
-        drop(map);
         drop(copy);
-        outcome?;
-        child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
-        child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
-        child.audit("fork");
-        Ok(child)
+        outcome.map(|()| child)
     }
 
     /// Pages in memory.
@@ -343,7 +361,7 @@ impl AddressSpace {
 impl Map {
     fn try_clone(&self) -> Result<Self, Errno> {
         let vmas = self.vmas.try_clone().map_err(vma_errno)?;
-        Ok(Self { vmas, aux: self.aux.clone(), exe: self.exe.clone(), ..*self })
+        Ok(Self { vmas, aux: self.aux.clone(), exe: self.exe.clone(), in_parts: false, ..*self })
     }
 }
 

@@ -20,7 +20,10 @@ impl AddressSpace {
         limits: &MemoryLimits,
     ) -> Result<u64, Errno> {
         frames::spare()?;
-        let mut map = self.lock();
+        if flags & MREMAP_FIXED != 0 {
+            self.clear_large_target(old, fixed, new_len)?;
+        }
+        let mut map = self.lock_to_change();
         let mut old_len = old_len;
         if flags & MREMAP_FIXED != 0 {
             map.vmas.find(old).ok_or(Errno::EFAULT)?;
@@ -36,6 +39,10 @@ impl AddressSpace {
         }
         if flags & MREMAP_FIXED == 0 && flags & MREMAP_DONTUNMAP == 0 && new_len <= old_len {
             if new_len < old_len {
+                if !self.is_little(&map, old + new_len, old + old_len) {
+                    drop(map);
+                    return self.munmap(old + new_len, old + old_len).map(|()| old);
+                }
                 self.split_edges(old + new_len, old + old_len)?;
                 map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
                 self.unmap_pages(old + new_len, old + old_len);
@@ -70,6 +77,18 @@ impl AddressSpace {
             return Err(Errno::ENOMEM);
         }
         self.relocate(&mut map, &vma, (old, old_len), new_len, (flags, fixed))
+    }
+
+    /// Unmaps in parts where the mapping at `old` is moved to, if there is more than one.
+    fn clear_large_target(&self, old: u64, fixed: u64, new_len: u64) -> Result<(), Errno> {
+        let map = self.lock_to_change();
+        map.vmas.find(old).ok_or(Errno::EFAULT)?;
+        let fails_anyway = fixed < super::map::MIN_ADDR || map.vmas.len() + SPARE_RANGES >= MAX_VMAS;
+        if fails_anyway || self.is_little(&map, fixed, fixed + new_len) {
+            return Ok(());
+        }
+        drop(map);
+        self.munmap(fixed, fixed + new_len)
     }
 
     /// Unmaps where a mapping is moved to, and what of it will not be there.

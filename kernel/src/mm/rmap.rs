@@ -35,22 +35,22 @@ enum Cut {
 }
 
 impl Cut {
-    /// Unmaps what `vma` shows of it, a range of `space` whose first byte has this offset in the file. The map is
-    /// locked.
-    fn apply(self, space: &AddressSpace, vma: &Vma, offset: u64) {
+    /// What `vma` shows of it, a range whose first byte has this offset in the file.
+    fn shown_by(self, vma: &Vma, offset: u64) -> Option<(u64, u64)> {
+        let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
+        let (first, last) = match self {
+            Self::From(first_gone) => (first_gone / PAGE, end),
+            Self::Hole { first, last } => (first, last),
+        };
+        let at = |index: u64| vma.start + (index - begin) * PAGE;
+        (first < end && begin < last).then(|| (at(first.max(begin)), at(last.min(end))))
+    }
+
+    /// Unmaps it in `start..end`, which `vma` of `space` shows. The map is locked.
+    fn apply(self, space: &AddressSpace, vma: &Vma, (start, end): (u64, u64)) {
         match self {
-            Self::From(first_gone) => {
-                if offset + vma.bytes() > first_gone {
-                    space.unmap_pages(vma.start + first_gone.saturating_sub(offset), vma.end);
-                }
-            }
-            Self::Hole { first, last } => {
-                let (begin, end) = (offset / PAGE, (offset + vma.bytes()) / PAGE);
-                if first < end && begin < last {
-                    let at = |index: u64| vma.start + (index - begin) * PAGE;
-                    space.forget_own_pages(&vma.backing, at(first.max(begin)), at(last.min(end)));
-                }
-            }
+            Self::From(_) => space.unmap_pages(start, end),
+            Self::Hole { .. } => space.forget_own_pages(&vma.backing, start, end),
         }
     }
 }
@@ -130,17 +130,28 @@ impl ReverseMap {
         }
     }
 
-    /// Visits the first range of `space` from `at` on that shows the file; where to go on, if there may be more.
+    /// Visits a part of the first range of `space` from `at` on that shows the file; where to go on, if there may be
+    /// more.
     fn visit_next(&self, space: &AddressSpace, at: u64, cut: Cut) -> Option<u64> {
         let map = space.lock();
         let mut at = at;
         for _ in 0..RANGES {
             let vma = map.vmas.find_at_or_above(at)?;
+            let from = at;
             at = vma.end;
             if let Some((mappers, offset)) = vma.backing.mappers()
                 && core::ptr::eq(mappers, self)
             {
-                cut.apply(space, vma, offset);
+                if let Some((start, end)) = cut.shown_by(vma, offset)
+                    && from < end
+                {
+                    let start = start.max(from);
+                    let next = space.part(&map, start, end);
+                    cut.apply(space, vma, (start, next));
+                    if next < end {
+                        at = next;
+                    }
+                }
                 break;
             }
         }
@@ -168,7 +179,9 @@ impl AddressSpace {
         for vma in map.vmas.overlapping(start, end) {
             let Some((mappers, offset)) = vma.backing.mappers() else { continue };
             for cut in mappers.cuts.lock().iter() {
-                cut.apply(self, vma, offset);
+                if let Some(shown) = cut.shown_by(vma, offset) {
+                    cut.apply(self, vma, shown);
+                }
             }
         }
     }

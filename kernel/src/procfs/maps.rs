@@ -10,6 +10,7 @@ use machine::addr::PageRange;
 use super::process::escape;
 use crate::fs::dev::split;
 use crate::mm::{AddressSpace, Backing, Vma, frames};
+use crate::sched::breathe;
 use crate::task;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -17,6 +18,7 @@ pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
+        breathe();
     }
     Ok(out)
 }
@@ -27,12 +29,16 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
         let (mut resident, mut huge) = (0_u64, 0_u64);
-        if let Some(range) = PageRange::new(vma.start, vma.end) {
-            mm.space.for_each(range, &mut |_, leaf| {
+        let mut at = vma.start;
+        while let Some(range) = PageRange::new(at, vma.end).filter(|_| at < vma.end) {
+            at = mm.space.reach(range, PAGES_PER_LOOK);
+            let Some(part) = PageRange::new(range.start(), at) else { break };
+            mm.space.for_each(part, &mut |_, leaf| {
                 // A huge page lies in one mapping whole.
                 resident += if leaf.huge { 2048 } else { 4 };
                 huge += if leaf.huge { 2048 } else { 0 };
             });
+            breathe();
         }
         let size = vma.bytes() / 1024;
         let text = format!(
@@ -54,6 +60,8 @@ fn next(mm: &AddressSpace, at: &mut u64) -> Option<Vma> {
     Some(found)
 }
 
+/// Pages that are looked at before others run.
+const PAGES_PER_LOOK: usize = 4096;
 /// The longest text: more is ENOMEM rather than cut.
 const LONGEST: usize = 1 << 21;
 

@@ -1,7 +1,9 @@
 //! Calls about directories: making, removing, renaming and listing entries, and the working directory.
 
 use linux_abi::Errno;
-use linux_abi::flags::file::{AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE};
+use linux_abi::flags::file::{
+    AT_EMPTY_PATH, AT_REMOVEDIR, AT_SYMLINK_FOLLOW, RENAME_EXCHANGE, RENAME_NOREPLACE, RENAME_WHITEOUT,
+};
 use linux_abi::syscalls::nr;
 
 use super::lookup::{AT_FDCWD, PathName, Walker};
@@ -93,10 +95,12 @@ fn remove(call: &Call<'_>, dir: i32, path: usize, directory: bool) -> SysResult 
 }
 
 fn rename(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> SysResult {
-    let mode = match flags & 0xffff_ffff {
+    let flags = flags & 0xffff_ffff;
+    let whiteout = flags & RENAME_WHITEOUT != 0;
+    let mode = match flags & !RENAME_WHITEOUT {
         0 => RenameMode::Replace,
         RENAME_NOREPLACE => RenameMode::KeepTarget,
-        RENAME_EXCHANGE => RenameMode::Exchange,
+        RENAME_EXCHANGE if !whiteout => RenameMode::Exchange,
         _ => return Err(Errno::EINVAL),
     };
     let (mut old, mut new) = (PathName::empty(), PathName::empty());
@@ -104,7 +108,7 @@ fn rename(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> 
     new.read(call.arg(to.1))?;
     let walker = Walker::of(call);
     let (old_walk, new_walk) = (walker.walk(call, from.0, &old)?, walker.walk(call, to.0, &new)?);
-    names::rename((&old_walk, &old), (&new_walk, &new), mode).map(|()| 0)
+    names::rename((&old_walk, &old), (&new_walk, &new), mode, whiteout).map(|()| 0)
 }
 
 fn link(call: &Call<'_>, from: (i32, usize), to: (i32, usize), flags: u64) -> SysResult {

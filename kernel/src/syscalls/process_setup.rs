@@ -12,6 +12,7 @@ use super::{Call, Calls, SysResult};
 use crate::task::access::{self, By};
 use crate::task::creds::{cap, secure};
 use crate::task::{Pid, tree};
+use crate::tty;
 use crate::user::{self, UserPtr};
 
 /// This area's calls.
@@ -24,7 +25,16 @@ pub const CALLS: Calls = &[
     (nr::arch_prctl, arch_prctl),
     (nr::personality, personality),
     (nr::unshare, unshare),
+    (nr::vhangup, vhangup),
 ];
+
+fn vhangup(call: &mut Call<'_>) -> SysResult {
+    if !call.task.creds.with(|creds| creds.capable(cap::SYS_TTY_CONFIG)) {
+        return Err(Errno::EPERM);
+    }
+    tty::hang_up_own();
+    Ok(0)
+}
 
 fn set_tid_address(call: &mut Call<'_>) -> SysResult {
     call.task.clear_child_tid.store(call.arg(0), Ordering::Relaxed);

@@ -9,7 +9,7 @@ use linux_abi::syscalls::nr;
 use machine::time::now;
 
 use super::{Call, Calls, SysResult, clock, futexes};
-use crate::sched::Sleep;
+use crate::sched::{Sleep, breathe};
 use crate::task::signal::permit::permit;
 use crate::task::signal::{self, AltStack, Restart, frame};
 use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
@@ -252,6 +252,7 @@ fn kill(call: &mut Call<'_>) -> SysResult {
 fn send_many(me: &Task, targets: impl Iterator<Item = Arc<Process>>, info: SigInfo) -> SysResult {
     let mut outcome = Err(Errno::ESRCH);
     for target in targets {
+        breathe();
         match permit(me, &target, info.signal) {
             Ok(()) => {
                 if info.signal != 0 {

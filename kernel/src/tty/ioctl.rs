@@ -109,6 +109,7 @@ fn set(tty: &Arc<Tty>, termios: Termios, flush: bool) -> Result<usize, Errno> {
     drop(discipline);
     tty.readable.wake_all();
     tty.writable.wake_all();
+    tty.made_room();
     Ok(0)
 }
 
@@ -132,6 +133,7 @@ fn flush(tty: &Arc<Tty>, queue: u64) -> Result<usize, Errno> {
     match queue {
         0 | 2 => {
             tty.discipline.lock().flush_input();
+            tty.made_room();
             Ok(0)
         }
         1 => Ok(0),

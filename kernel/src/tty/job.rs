@@ -98,6 +98,7 @@ pub(super) fn disassociate(tty: &Arc<Tty>, session: Pid) {
     send_group(foreground, session, sig::HUP);
     send_group(foreground, session, sig::CONT);
     tty.discipline.lock().flush_input();
+    tty.made_room();
     if tty.wire.is_none() {
         tty.hang_up();
     }

@@ -164,6 +164,15 @@ pub fn of_session(session: &task::Session) -> Option<(u64, Pid)> {
     Some((tty.rdev, control.foreground))
 }
 
+/// vhangup(2): the session of the caller loses its terminal, and all that is open of it ends.
+pub fn hang_up_own() {
+    let terminal = task::current().process.family.session().terminal.lock().clone();
+    if let Some(tty) = terminal {
+        tty.hang_up();
+        job::hang_up(&tty);
+    }
+}
+
 /// The leader of `session` ended: its terminal is hung up (called by exit).
 pub fn leader_ended(tty: &Arc<Tty>, session: &task::Session) {
     job::disassociate(tty, session.id);
@@ -266,6 +275,13 @@ impl Tty {
         }
     }
 
+    /// Wakes a master that waits for room to type.
+    fn made_room(&self) {
+        if let Some(wire) = &self.wire {
+            wire.was_read();
+        }
+    }
+
     /// Ends all open descriptions of it but those of `/dev/console`: what is left of a session does not read what the
     /// next user types.
     fn hang_up(&self) {
@@ -309,13 +325,15 @@ impl Tty {
     }
 
     fn try_read(&self, buffer: &mut [u8]) -> Option<usize> {
+        if self.is_cut() {
+            // What was typed before is lost.
+            return Some(0);
+        }
         let taken = self.discipline.lock().take(buffer);
         match taken {
-            Taken::Nothing => self.is_cut().then_some(0),
+            Taken::Nothing => None,
             Taken::Bytes(count) => {
-                if let Some(wire) = &self.wire {
-                    wire.was_read();
-                }
+                self.made_room();
                 Some(count)
             }
         }

@@ -11,10 +11,11 @@ use core::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 
 use kernel_logic::readiness::{HUP, IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::sig;
-use kernel_logic::tty::termios::{ICANON, Termios};
+use kernel_logic::tty::termios::Termios;
 use linux_abi::Errno;
 use linux_abi::flags::file::{O_CLOEXEC, O_PATH};
 use linux_abi::flags::system::{TIOCGPTLCK, TIOCGPTN, TIOCGPTPEER, TIOCSIG, TIOCSPTLCK};
+use machine::addr::PAGE_SIZE;
 use machine::sync::{Once, SpinLock};
 
 use super::{ReadTurn, Trust, Tty, TtyFile, ioctl, job};
@@ -28,7 +29,7 @@ use crate::fs::io::{Sink, Source};
 use crate::fs::mount::FileSystem as _;
 use crate::fs::open::open_only_path;
 use crate::fs::tmpfs::TmpFs;
-use crate::sched::{Sleep, breathe_or_stop};
+use crate::sched::{Sleep, breathe, breathe_or_stop};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
 use crate::task;
@@ -38,8 +39,8 @@ use crate::user::UserPtr;
 pub const MAJOR: u64 = 136;
 /// Bytes of output that wait for the master before writers do; what is echoed beyond it is lost.
 const ROOM: usize = 8192;
-/// Bytes of input in raw mode that wait for a reader before the master does.
-const TYPED: usize = 4095;
+/// Most bytes that are typed at a time.
+const TYPED: usize = 64;
 /// Most pairs (`kernel.pty.max`).
 const MOST: usize = 4096;
 
@@ -89,7 +90,7 @@ impl Wire {
         !self.master_open.load(Relaxed)
     }
 
-    /// Input was read: there may be room to type.
+    /// Input was read or dropped: there may be room to type.
     pub(super) fn was_read(&self) {
         self.master.wake_all();
     }
@@ -212,9 +213,9 @@ impl Master {
         Some(Ok(count))
     }
 
-    fn may_type(&self) -> bool {
-        let discipline = self.tty.discipline.lock();
-        discipline.termios().local(ICANON) || discipline.available() < TYPED
+    /// How many bytes may be typed before any is read.
+    fn room(&self) -> usize {
+        self.tty.discipline.lock().room()
     }
 
     fn open_peer(&self, flags: u64) -> Result<usize, Errno> {
@@ -255,17 +256,18 @@ impl FileOps for Master {
 
     fn write(&self, file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
         let wire = self.wire()?;
-        let mut piece = [0; 64];
+        let mut piece = [0; TYPED];
         while source.left() > 0 {
-            if !self.may_type() {
-                if file.is_nonblocking() {
-                    return Err(Errno::EAGAIN);
-                }
-                wire.master.wait(|| self.may_type().then_some(()))?;
-            }
-            let count = source.take(&mut piece)?;
+            let room = match self.room() {
+                0 if file.is_nonblocking() => return Err(Errno::EAGAIN),
+                0 => wire.master.wait(|| Some(self.room()).filter(|room| *room > 0))?,
+                room => room,
+            };
+            let count = source.take(&mut piece[..room.min(TYPED)])?;
             for byte in &piece[..count] {
                 self.tty.input(*byte, Trust::Full);
+                // One byte may show a whole line.
+                breathe();
             }
             if source.left() > 0 {
                 breathe_or_stop(Sleep::Interruptible).map_err(|_| Errno::ERESTARTSYS)?;
@@ -280,13 +282,19 @@ impl FileOps for Master {
             waiter.add(&wire.master);
         }
         let readable = if wire.output.lock().is_empty() { 0 } else { IN | RDNORM };
-        let writable = if self.may_type() { OUT | WRNORM } else { 0 };
+        let writable = if self.room() > 0 { OUT | WRNORM } else { 0 };
         let left = if wire.is_left() { HUP } else { 0 };
         readable | writable | left
     }
 
     fn sends_sigio(&self) -> bool {
         true
+    }
+
+    fn held_pages(&self) -> usize {
+        let output = self.tty.wire.as_ref().and_then(|wire| Some(wire.output.try_lock()?.capacity()));
+        let input = self.tty.discipline.try_lock().map(|discipline| discipline.held());
+        (output.unwrap_or(0) + input.unwrap_or(0)) / PAGE_SIZE
     }
 
     fn ioctl(&self, _file: &File, request: u64, argument: u64) -> Result<usize, Errno> {

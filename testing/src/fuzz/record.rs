@@ -61,6 +61,7 @@ pub const NEVER: &[(&str, &str)] = &[
     ("settimeofday", "CAP_SYS_TIME"),
     ("syslog", "CAP_SYSLOG"),
     ("umount2", "CAP_SYS_ADMIN"),
+    ("vhangup", "CAP_SYS_TTY_CONFIG"),
 ];
 
 /// The calls among them that only an empty request can make succeed, so a success tells nothing.

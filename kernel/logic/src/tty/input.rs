@@ -42,6 +42,8 @@ pub struct LineDiscipline {
     ready: VecDeque<u8>,
     /// Lengths of the lines at the front of `ready`, each with whether an end-of-file character closed it.
     lines: VecDeque<(usize, bool)>,
+    /// Lines that an end-of-file character closed: it takes the room of a byte.
+    ends: usize,
     quote_next: bool,
     stopped: bool,
 }
@@ -53,6 +55,7 @@ impl LineDiscipline {
             line: EditedLine::new(termios),
             ready: VecDeque::new(),
             lines: VecDeque::new(),
+            ends: 0,
             quote_next: false,
             stopped: false,
         }
@@ -70,6 +73,7 @@ impl LineDiscipline {
         if was && !is {
             self.ready.extend(self.line.bytes.drain(..));
             self.lines.clear();
+            self.ends = 0;
         } else if !was && is && !self.ready.is_empty() {
             self.lines.push_back((self.ready.len(), false));
         }
@@ -93,6 +97,25 @@ impl LineDiscipline {
         self.line.bytes.clear();
         self.ready.clear();
         self.lines.clear();
+        self.ends = 0;
+    }
+
+    /// Bytes that may be typed before one is lost because others wait unread. A line that is too long loses its end and
+    /// keeps none waiting: there is always room to finish the only one.
+    pub fn room(&self) -> usize {
+        let free = (LIMIT - 1).saturating_sub(self.used());
+        let only_line = self.line.termios.local(ICANON) && self.lines.is_empty();
+        if only_line { free.max(1) } else { free }
+    }
+
+    /// Bytes of memory that its queues take.
+    pub fn held(&self) -> usize {
+        let lines = self.lines.capacity() * size_of::<(usize, bool)>();
+        self.line.bytes.capacity() + self.ready.capacity() + lines
+    }
+
+    fn used(&self) -> usize {
+        self.ready.len() + self.line.bytes.len() + self.ends
     }
 
     /// Sends a program's output through the output modes.
@@ -125,6 +148,8 @@ impl LineDiscipline {
         self.lines.pop_front();
         if count < length {
             self.lines.push_front((length - count, by_eof));
+        } else {
+            self.ends -= usize::from(by_eof);
         }
         Taken::Bytes(count)
     }
@@ -207,6 +232,8 @@ impl LineDiscipline {
             }
         } else if termios.local(IEXTEN | ECHO) && termios.is(VREPRINT, byte) {
             self.line.reprint(byte, screen);
+        } else if self.ends_line(byte) && self.used() >= LIMIT {
+            self.warn(screen);
         } else if termios.is(VEOF, byte) {
             return self.finish_line(true);
         } else if byte == b'\n' {
@@ -215,7 +242,7 @@ impl LineDiscipline {
             }
             self.line.bytes.push(b'\n');
             return self.finish_line(false);
-        } else if termios.is(VEOL, byte) || (termios.local(IEXTEN) && termios.is(VEOL2, byte)) {
+        } else if self.ends_line(byte) {
             self.line.echo(byte, screen);
             self.line.bytes.push(byte);
             return self.finish_line(false);
@@ -225,13 +252,24 @@ impl LineDiscipline {
         Action::None
     }
 
+    fn ends_line(&self, byte: u8) -> bool {
+        let termios = &self.line.termios;
+        let ends = termios.is(VEOF, byte) || termios.is(VEOL, byte);
+        byte == b'\n' || ends || (termios.local(IEXTEN) && termios.is(VEOL2, byte))
+    }
+
+    /// A byte is lost.
+    fn warn(&self, screen: &mut dyn FnMut(&[u8])) {
+        if self.line.termios.iflag & IMAXBEL != 0 {
+            screen(b"\x07");
+        }
+    }
+
     /// Makes `byte` input as it is.
     fn accept(&mut self, byte: u8, screen: &mut dyn FnMut(&[u8])) -> Action {
         let canonical = self.line.termios.local(ICANON);
-        if self.ready.len() + self.line.bytes.len() >= LIMIT - 1 {
-            if self.line.termios.iflag & IMAXBEL != 0 {
-                screen(b"\x07");
-            }
+        if self.used() >= LIMIT - 1 {
+            self.warn(screen);
             return Action::None;
         }
         if self.line.bytes.is_empty() {
@@ -247,6 +285,7 @@ impl LineDiscipline {
     }
 
     fn finish_line(&mut self, by_eof: bool) -> Action {
+        self.ends += usize::from(by_eof);
         self.lines.push_back((self.line.bytes.len(), by_eof));
         self.ready.extend(self.line.bytes.drain(..));
         Action::Readable

@@ -158,6 +158,38 @@ fn a_line_longer_than_the_limit_can_still_be_ended() {
 }
 
 #[test]
+fn lines_that_are_not_read_take_bounded_room() {
+    for key in [b'\n', 4] {
+        let mut bench = Bench::new(|termios| termios.lflag &= !ECHO);
+        let mut typed = 0;
+        while bench.tty.room() > 0 && typed < 10_000 {
+            bench.type_keys(&[key]);
+            typed += 1;
+        }
+        assert_eq!((typed, bench.tty.room()), (4095, 0));
+        bench.type_keys(&[key; 10_000]);
+        let mut read = 0;
+        while bench.read(9).is_some() {
+            read += 1;
+        }
+        assert_eq!((read, bench.tty.room()), (4096, 4095));
+    }
+}
+
+#[test]
+fn a_line_beyond_the_room_waits_for_nothing_but_its_end() {
+    let mut bench = Bench::new(|termios| termios.lflag &= !ECHO);
+    bench.type_keys(&[b'x'; 5000]);
+    assert_eq!(bench.tty.room(), 1);
+    bench.type_keys(b"\n");
+    assert_eq!(bench.tty.room(), 0);
+    bench.read(1);
+    assert_eq!(bench.tty.room(), 0);
+    bench.read(1);
+    assert_eq!(bench.tty.room(), 1);
+}
+
+#[test]
 fn stop_and_start_keys_hold_output_and_are_no_input() {
     let mut bench = Bench::new(|_| {});
     bench.type_keys(b"\x13");

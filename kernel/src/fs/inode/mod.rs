@@ -77,6 +77,8 @@ pub struct RenameTo<'a> {
     pub name: &'a [u8],
     /// What the caller found there, and checked.
     pub existing: Option<&'a Arc<Dentry>>,
+    /// What takes the old name, if anything does.
+    pub whiteout: Option<NewNode>,
 }
 
 /// A file. Directory methods answer ENOTDIR unless the implementation is a directory, and so on.

@@ -52,6 +52,13 @@ impl TmpNode {
         Ok(dentry)
     }
 
+    /// An entry for `name` that is in no directory yet.
+    fn whiteout(&self, dir: &Arc<Dentry>, name: &[u8], new: NewNode) -> Result<Arc<Dentry>, Errno> {
+        crate::mm::frames::spare()?;
+        self.pool.room_for_node()?;
+        Ok(Dentry::new(name, Some(dir.clone()), self.make(new, None)?))
+    }
+
     pub(super) fn unnamed(&self, dir: &Arc<Dentry>, new: NewNode) -> Result<Arc<Dentry>, Errno> {
         crate::mm::frames::spare()?;
         self.pool.room_for_node()?;
@@ -175,6 +182,7 @@ impl TmpNode {
         if to.existing.is_some_and(|existing| from.is_within(existing)) {
             return Err(Errno::ENOTEMPTY);
         }
+        let whiteout = to.whiteout.map(|new| self.whiteout(from, &old_name, new)).transpose()?;
         let mut both = Both::lock(self, target_dir, from, to.dir)?;
         check_entry(both.source(), &old_name, Some(entry))?;
         check_entry(both.target(), to.name, to.existing)?;
@@ -187,7 +195,10 @@ impl TmpNode {
         if replaced.is_none() && both.target().insert(to.name, entry.clone()).is_err() {
             return Err(Errno::EEXIST);
         }
-        let taken = both.source().remove(&old_name);
+        let taken = match whiteout {
+            Some(whiteout) => both.source().replace(&old_name, whiteout),
+            None => both.source().remove(&old_name),
+        };
         entry.relink(to.name, Some(to.dir.clone()));
         drop(both);
         drop((replaced, taken));

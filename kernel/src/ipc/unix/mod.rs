@@ -279,68 +279,54 @@ impl Socket {
             self.writable.wake_all();
             return Ok(());
         }
-        match &self.state.lock().role {
-            Role::Connected { .. } => return Err(Errno::EISCONN),
-            Role::Listening { .. } => return Err(Errno::EINVAL),
-            Role::Idle => {}
-        }
+        check_idle(&self.state.lock())?;
         let server = Socket::new(self.kind);
         server.state.lock().address = target.state.lock().address.clone();
         server.connect_to_process(self, Credentials::of_caller());
         // The program that accepts it may ask for the senders of what came before.
         server.pass_credentials.store(true, Relaxed);
-        let attempt = || {
-            let mut state = target.state.lock();
-            let credentials = state.own_credentials;
-            match &mut state.role {
-                Role::Listening { .. } if target.inbox.lock().shut => Err(Errno::ECONNREFUSED),
-                Role::Listening { waiting, most } if waiting.len() <= *most => {
-                    waiting.push_back(server.clone());
-                    Ok(Some(credentials))
-                }
-                Role::Listening { .. } => Ok(None),
-                _ => Err(Errno::ECONNREFUSED),
-            }
-        };
-        let credentials = match attempt()? {
-            Some(credentials) => credentials,
+        match self.try_connect(target, &server)? {
+            Some(()) => {}
             None if nonblocking => return Err(Errno::EAGAIN),
-            None => target.writable.wait_exclusive(None, || attempt().transpose())??,
-        };
-        let credentials = credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 });
-        let outcome = self.become_client(&server, credentials);
-        if outcome.is_err() {
-            target.withdraw(&server);
+            None => {
+                let attempt = || self.try_connect(target, &server).transpose();
+                let outcome = target.writable.wait_exclusive(None, attempt).map_err(Errno::from).flatten();
+                // The room that it was woken for is another's.
+                outcome.inspect_err(|_| target.writable.wake_one())?;
+            }
         }
         target.readable.wake_one();
-        outcome
-    }
-
-    /// The connection is made, unless this socket has become something else meanwhile, by another thread's call.
-    fn become_client(&self, server: &Arc<Socket>, credentials: Credentials) -> Result<(), Errno> {
-        let peer_address = server.state.lock().address.clone();
-        let mut state = self.state.lock();
-        match state.role {
-            Role::Idle => {}
-            Role::Connected { .. } => return Err(Errno::EISCONN),
-            Role::Listening { .. } => return Err(Errno::EINVAL),
-        }
-        state.role = Role::Connected { peer: Arc::downgrade(server), peer_address };
-        state.peer_credentials = Some(credentials);
         Ok(())
     }
 
-    /// Takes a connection back that waits to be accepted; who has accepted it already learns of its end.
-    fn withdraw(&self, server: &Arc<Socket>) {
-        let mut state = self.state.lock();
-        if let Role::Listening { waiting, .. } = &mut state.role {
-            waiting.retain(|other| !Arc::ptr_eq(other, server));
+    /// Queues `server` at `target` and makes it this socket's peer, in one step: another thread may connect this socket
+    /// to something else. `None` if the queue is full.
+    fn try_connect(self: &Arc<Self>, target: &Arc<Socket>, server: &Arc<Socket>) -> Result<Option<()>, Errno> {
+        if Arc::ptr_eq(self, target) {
+            // It does not listen, or does since it was found.
+            return check_idle(&self.state.lock()).and(Err(Errno::ECONNREFUSED));
         }
-        drop(state);
-        self.writable.wake_one();
-        // This socket is not its peer: its close must not reach it.
-        server.state.lock().role = Role::Idle;
-        server.hang_up(false);
+        let peer_address = server.state.lock().address.clone();
+        // Two locks of one kind: by address.
+        let (mut own, mut theirs);
+        if Arc::as_ptr(self) < Arc::as_ptr(target) {
+            own = self.state.lock();
+            theirs = target.state.lock();
+        } else {
+            theirs = target.state.lock();
+            own = self.state.lock();
+        }
+        check_idle(&own)?;
+        let credentials = theirs.own_credentials.unwrap_or(Credentials { pid: 0, uid: 0, gid: 0 });
+        match &mut theirs.role {
+            Role::Listening { .. } if target.inbox.lock().shut => return Err(Errno::ECONNREFUSED),
+            Role::Listening { waiting, most } if waiting.len() <= *most => waiting.push_back(server.clone()),
+            Role::Listening { .. } => return Ok(None),
+            _ => return Err(Errno::ECONNREFUSED),
+        }
+        own.role = Role::Connected { peer: Arc::downgrade(server), peer_address };
+        own.peer_credentials = Some(credentials);
+        Ok(Some(()))
     }
 
     /// A datagram socket forgets its peer (`AF_UNSPEC`). EINVAL for other kinds: their peer is to see the end.
@@ -513,6 +499,15 @@ pub fn pair(kind: Kind) -> (Arc<Socket>, Arc<Socket>) {
 
 /// What a descriptor of a socket stands for.
 struct SocketFile(Arc<Socket>);
+
+/// Whether a stream may be connected yet.
+fn check_idle(state: &SocketState) -> Result<(), Errno> {
+    match state.role {
+        Role::Connected { .. } => Err(Errno::EISCONN),
+        Role::Listening { .. } => Err(Errno::EINVAL),
+        Role::Idle => Ok(()),
+    }
+}
 
 impl FileOps for SocketFile {
     fn read(&self, file: &File, _position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {

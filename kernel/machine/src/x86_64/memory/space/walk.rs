@@ -171,6 +171,27 @@ impl<'a> Tables<'a> {
         }
     }
 
+    /// See [`UserSpace::reach`].
+    fn reach(&self, range: PageRange, most: usize) -> u64 {
+        let (mut at, mut found) = (range.start(), 0);
+        while at < range.end() && found < most {
+            found += 1;
+            let next = (at | (HUGE_SPAN - 1)).wrapping_add(1);
+            at = match self.end_of_walk(at) {
+                End::Leaves(table, _) => {
+                    found += span::count(table);
+                    next
+                }
+                End::Huge(..) => {
+                    found += HUGE_WEIGHT;
+                    next
+                }
+                End::Nothing { next } => next,
+            };
+        }
+        at.min(range.end())
+    }
+
     /// Where the walk to `at` ends.
     #[inline]
     pub(super) fn end_of_walk(&self, at: u64) -> End<'a> {
@@ -190,6 +211,18 @@ impl<'a> Tables<'a> {
             entries = unsafe { table::table(current.addr()) };
         }
         End::Leaves(current, entries)
+    }
+}
+
+/// A 2 MiB leaf counts like so many small ones.
+const HUGE_WEIGHT: usize = 64;
+
+impl UserSpace {
+    /// Where a part of `range` ends that has about `most` leaves and tables, so that work on it is bounded: at the end
+    /// of a table or of the range.
+    #[must_use]
+    pub fn reach(&self, range: PageRange, most: usize) -> u64 {
+        self.tables().reach(range, most)
     }
 }
 
