@@ -114,13 +114,13 @@ fn compare(who: &str, said: &Value, expected: &[(&str, u64)]) -> Vec<String> {
 }
 
 fn by_schema(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
-    let slices = trace.runs + trace.calls + trace.spans;
+    let slices = trace.runs + trace.calls + trace.spans + trace.waits;
     let expected = [("slices", slices), ("instants", trace.instants), ("flows", trace.flows), ("tracks", trace.tracks)];
     compare("schema", said, &[&expected[..], &[("values", trace.values)]].concat())
 }
 
 fn by_processor(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
-    let slices = trace.runs + trace.calls + trace.spans + trace.instants;
+    let slices = trace.runs + trace.calls + trace.spans + trace.waits + trace.instants;
     let expected = [("slices", slices), ("flows", trace.flows), ("values", trace.values), ("backward", 0)];
     compare("trace processor", said, &expected)
 }
