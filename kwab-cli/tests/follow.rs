@@ -159,6 +159,34 @@ fn a_file_is_followed_through_growth_rotation_and_truncation() {
 }
 
 #[test]
+fn what_a_writer_adds_to_a_file_after_its_rotation_is_read() {
+    let folder = folder();
+    let at = |name: &str| folder.path().join(name);
+    let mut writer = File::create(at("serial.log")).expect("made");
+    writer.write_all(BANNER.as_bytes()).expect("written");
+    let mut following = Following::start(folder.path(), &["serial.log"]);
+    // The new file is read once its crash is announced: the old one has been left by then.
+    fs::rename(at("serial.log"), at("serial.log.1")).expect("renamed");
+    fs::write(at("serial.log"), OOPS).expect("written");
+    following.event("begins");
+    following.event("crash");
+    sleep(Duration::from_millis(900));
+    let (first, second) = OOPS.split_at(OOPS.len() / 2);
+    writer.write_all(first.as_bytes()).expect("written");
+    sleep(Duration::from_millis(100));
+    writer.write_all(second.as_bytes()).expect("written");
+    following.event("begins");
+    assert_eq!(following.event("crash")["path"], "dumps/serial-2.kwab");
+    following.signal("-TERM");
+    following.event("ended");
+    assert_eq!(following.end(), (Some(1), String::new()));
+    let log = log_of(folder.path(), "dumps/serial-2.kwab");
+    for line in OOPS.lines().filter(|line| !line.is_empty()) {
+        assert!(log.contains(line.trim_end()), "{line}");
+    }
+}
+
+#[test]
 fn sockets_and_commands_are_consoles_too() {
     let folder = folder();
     let unix = UnixListener::bind(folder.path().join("console.sock")).expect("bound");
@@ -380,4 +408,51 @@ fn a_command_that_leaves_a_process_behind_ends_with_its_own_end() {
     assert!(started.elapsed() < Duration::from_secs(20), "it waited for what the command left");
     let left = fs::read_to_string(folder.path().join("left")).expect("written");
     assert!(Command::new("kill").arg(left.trim()).status().expect("kill runs").success());
+}
+
+/// `--nocapture` shows how soon; a release build on an idle machine is what the page `docs/follow.md` states.
+#[test]
+fn twelve_crashes_are_each_announced_soon_after_their_last_line() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-"]);
+    following.write(BANNER);
+    let mut took = Vec::new();
+    for number in 1..=12 {
+        following.write(OOPS);
+        let written = Instant::now();
+        following.event("begins");
+        assert_eq!(following.event("crash")["path"], format!("dumps/stdin-{number}.kwab"));
+        took.push(written.elapsed().as_millis());
+        // Longer than the crash is open for what belongs to it.
+        sleep(Duration::from_millis(900));
+    }
+    took.sort_unstable();
+    println!("ms from the last line to the announcement: {took:?}");
+    following.signal("-TERM");
+    following.event("ended");
+    assert_eq!(following.end().0, Some(1));
+}
+
+#[test]
+fn kill_9_keeps_every_line_up_to_the_last_write_without_a_hole() {
+    let folder = folder();
+    let mut following = Following::start(folder.path(), &["-"]);
+    following.write(BANNER);
+    following.write(&OOPS.split_inclusive('\n').take(10).collect::<String>());
+    following.event("begins");
+    let mut written = Vec::new();
+    for number in 0..230 {
+        following.write(&format!("[    5.{:06}]  note_{number}+0x63/0xe0\n", 100_020 + number));
+        written.push(Instant::now());
+        sleep(Duration::from_millis(10));
+    }
+    following.signal("-KILL");
+    let killed = Instant::now();
+    following.child.wait().expect("it ends");
+    let log = log_of(folder.path(), "dumps/stdin-1.kwab");
+    let number = |line: &str| line.split("note_").nth(1)?.split('+').next()?.parse::<usize>().ok();
+    let kept: Vec<usize> = log.lines().filter_map(number).collect();
+    assert!(!kept.is_empty() && kept == (0..kept.len()).collect::<Vec<_>>(), "{kept:?}");
+    let lost = written.get(kept.len()).map_or(0, |first| killed.duration_since(*first).as_millis());
+    println!("{} of {} lines are in the dump; the oldest that is lost was {lost} ms old", kept.len(), written.len());
 }

@@ -4,6 +4,8 @@
 #[path = "common/client.rs"]
 mod client;
 mod common;
+#[path = "common/values.rs"]
+mod values;
 
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -449,4 +451,94 @@ fn a_folder_that_cannot_be_served_is_refused_at_the_start() {
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), words));
     }
     assert_eq!(run(place.path(), &["mcp"]).status.code(), Some(2));
+}
+
+#[test]
+fn print_answers_by_the_images_of_the_server_and_takes_every_option() {
+    let place = folder();
+    let crashes = place.path().join("crashes");
+    std::fs::create_dir(&crashes).expect("made");
+    values::dump(&crashes, 0);
+    let program = values::program();
+    let symbols = program.to_str().expect("a path");
+    let mut client = Client::start(place.path(), &["crashes", "--symbols", symbols]);
+    let dump = "crashes/p.kwab";
+    let cases: &[(Value, &[&str])] = &[
+        (json!({"dump": dump, "expression": "RECORD"}), &["RECORD"]),
+        (json!({"dump": dump, "expression": "RECORD", "depth": 1, "rows": 2}), &["--depth=1", "--rows=2", "RECORD"]),
+        (
+            json!({"dump": dump, "expression": "RECORD.shapes[0].radius", "space": {"pid": 4}}),
+            &["--pid=4", "RECORD.shapes[0].radius"],
+        ),
+    ];
+    for (arguments, options) in cases {
+        let mut arguments = arguments.clone();
+        arguments["page"] = json!({"max_bytes": 262_144});
+        let answer = client.value("print", arguments);
+        let (expression, options) = options.split_last().expect("an expression");
+        let command = [&["print", "--json", "--symbols", symbols], options, &[dump, expression]].concat();
+        assert_eq!(answer["data"], json_of(place.path(), &command), "{command:?}");
+        assert_eq!(answer["status"], 0, "{answer}");
+    }
+    let printed = client.value("print", json!({"dump": dump, "expression": "RECORD"}));
+    assert!(printed["data"].to_string().contains("the record"), "{printed}");
+    let refusal = client.refusal("print", json!({"dump": dump, "expression": "NOTHING"}));
+    assert!(refusal.contains("is called NOTHING"), "{refusal}");
+    assert_eq!(client.end().code(), Some(0));
+}
+
+/// The most memory that a process has had, in KiB.
+fn most_memory(pid: u32) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).expect("a line");
+    line.split_whitespace().nth(1).and_then(|number| number.parse().ok()).expect("a number")
+}
+
+#[test]
+fn a_client_that_stops_reading_costs_little_memory_and_gets_its_answers_when_it_reads() {
+    let place = place();
+    let binary = assert_cmd::cargo::cargo_bin("kwab");
+    let mut command = std::process::Command::new(binary);
+    command.args(["mcp", "crashes", "--jobs", "2"]).current_dir(place.path()).env("HOME", place.path());
+    let piped = std::process::Stdio::piped;
+    let mut child = command.stdin(piped()).stdout(piped()).stderr(piped()).spawn().expect("runs");
+    let mut stdin = child.stdin.take().expect("a pipe");
+    let hello =
+        json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}});
+    let mut lines = vec![json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": hello})];
+    lines.push(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    let wanted = 200;
+    lines.extend((1..=wanted).map(|id| {
+        let arguments = json!({"report": "inspect", "page": {"max_bytes": 262_144}});
+        let call = json!({"name": "schema", "arguments": arguments});
+        json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call})
+    }));
+    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    let writer = std::thread::spawn(move || {
+        std::io::Write::write_all(&mut stdin, text.as_bytes()).expect("the server reads in the end");
+        stdin
+    });
+    // Long enough for all answers, were they worked out without a reader.
+    std::thread::sleep(Duration::from_secs(6));
+    let held = most_memory(child.id());
+    assert!(held < 64 << 10, "{held} KiB");
+    let answers = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("a pipe")));
+    let mut bytes = 0;
+    let mut ids = std::collections::BTreeSet::new();
+    for line in answers.map_while(Result::ok) {
+        bytes += line.len() as u64;
+        let answer: Value = serde_json::from_str(&line).expect("JSON");
+        assert!(answer.get("result").is_some(), "{line}");
+        ids.insert(answer["id"].as_u64().expect("an id"));
+        if ids.len() > wanted {
+            break;
+        }
+    }
+    println!(
+        "{bytes} bytes of answers; {held} KiB at most while nothing was read, {} KiB in all",
+        most_memory(child.id())
+    );
+    drop(writer.join().expect("written"));
+    assert_eq!(child.wait().expect("it ends").code(), Some(0));
+    assert_eq!(ids.len(), wanted + 1, "every request is answered");
 }

@@ -187,7 +187,8 @@ fn pages(file: DumpFile) {
     let mut report = inspect::inspect(&dump, "x", inspect::Options { rows: 2000, mappings: 2000 });
     let (case, sources) = (dump.case(), &mut SourceLines::new(Vec::new()));
     let triage = &inspect::conclude(&mut report, &case, &Symbols::default(), sources, "x");
-    let contents = Contents { report: &report, triage, held: Held::of(&dump), rows: 2000 };
+    let causes = Some(&Causes::of(&dump));
+    let contents = Contents { report: &report, triage, causes, held: Held::of(&dump), rows: 2000 };
     drop((html(&contents), markdown(&contents)));
 }
 

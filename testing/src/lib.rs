@@ -31,6 +31,7 @@ pub mod jobs;
 pub mod kernel;
 pub mod linux_crashes;
 pub mod mutants;
+pub mod npm;
 pub mod page;
 pub mod paths;
 pub mod process;

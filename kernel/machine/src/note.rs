@@ -31,4 +31,9 @@ pub enum Note {
         /// Who holds it.
         holder: CpuId,
     },
+    /// This processor took a lock that it had waited for.
+    LockTaken {
+        /// The lock's address.
+        lock: u64,
+    },
 }

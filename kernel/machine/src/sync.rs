@@ -22,6 +22,8 @@ pub use crate::waiting::{Awaited, Holder};
 pub(crate) struct WhileWaiting {
     /// Called once per wait, before it, with the lock's address and its holder.
     pub contended: fn(u64, CpuId),
+    /// Called once per wait that `contended` was told of, with the lock held, with its address.
+    pub taken: fn(u64),
     /// Called between two attempts. The holder may be waiting for this processor, so what it may wait for is served
     /// here.
     pub relax: fn(),
@@ -102,14 +104,18 @@ impl<T: ?Sized> SpinLock<T> {
     #[inline(never)]
     fn wait(&self, me: u32, location: &'static Location<'static>) {
         local::here().awaits.begin(&self.holder, &self.location, location);
-        if let Some(holder) = self.holder.load(Ordering::Relaxed).checked_sub(1) {
-            let lock = (&raw const self.holder).addr() as u64;
-            if let Some(waiting) = WHILE_WAITING.get() {
-                (waiting.contended)(lock, CpuId(holder));
-            }
+        let lock = (&raw const self.holder).addr() as u64;
+        // A lock that is free by now has no holder to name, and its wait is not worth two events.
+        let holder = self.holder.load(Ordering::Relaxed).checked_sub(1);
+        let told = holder.and_then(|holder| Some((holder, WHILE_WAITING.get()?)));
+        if let Some((holder, waiting)) = told {
+            (waiting.contended)(lock, CpuId(holder));
         }
         self.spin(me, location);
         local::here().awaits.end();
+        if let Some((_, waiting)) = told {
+            (waiting.taken)(lock);
+        }
     }
 
     fn spin(&self, me: u32, location: &Location<'_>) {

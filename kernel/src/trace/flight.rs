@@ -102,7 +102,7 @@ fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
         }
         FlightKind::WAKE | FlightKind::IDLE_ENTER | FlightKind::IDLE_EXIT => [None; 4],
         FlightKind::IRQ if b != 0 => [Some(a), Some(b), Some(in_nanos(c)), None],
-        FlightKind::IRQ => [Some(a), None, None, None],
+        FlightKind::IRQ | FlightKind::LOCK_TAKEN => [Some(a), None, None, None],
         FlightKind::PAGE_FAULT | FlightKind::MMAP | FlightKind::MPROTECT => [Some(a), Some(b), Some(c), None],
         _ => [Some(a), Some(b), None, None],
     };
@@ -299,5 +299,6 @@ pub fn machine(note: &Note) {
         Note::FlushServed { kernel } => mine(FlightKind::TLB_RECEIVE, [u64::from(kernel)]),
         // Its address, and the processor that holds it.
         Note::LockContended { lock, holder } => mine(FlightKind::LOCK_CONTENDED, [lock, u64::from(holder.0)]),
+        Note::LockTaken { lock } => mine(FlightKind::LOCK_TAKEN, [lock]),
     }
 }

@@ -17,6 +17,7 @@ mod child;
 mod chunk;
 mod growing;
 mod hook;
+mod late;
 mod rotation;
 mod source;
 

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kwab::causes::Causes;
 use kwab::report::command;
 use kwab::report::html::{Contents, Held, html};
 use kwab::report::inspect::{Options, conclude};
@@ -41,7 +42,8 @@ pub(crate) fn run(arguments: &ReportFile) -> Result<ExitCode> {
     let named = command::arguments(&arguments.dump, number);
     let sources = &mut SourceLines::new(symbols.source.clone());
     let triage = &conclude(&mut report, &case, &images.symbols, sources, &named);
-    let contents = Contents { report: &report, triage, held: Held::of(&dump), rows };
+    let causes = (!arguments.md).then(|| Causes::of(&dump));
+    let contents = Contents { report: &report, triage, causes: causes.as_ref(), held: Held::of(&dump), rows };
     let text = if arguments.md { markdown(&contents) } else { html(&contents) };
     output.write(|out| out.write_all(text.as_bytes()))?;
     if !output.is_stdout() {

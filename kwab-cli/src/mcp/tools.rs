@@ -585,6 +585,45 @@ mod tests {
     }
 
     #[test]
+    fn every_parameter_of_every_tool_is_one_that_its_command_takes() {
+        let of_dump = json!({"dump": "a", "number": 2});
+        let all = |more: Value| {
+            let mut all = of_dump.clone();
+            more.as_object().unwrap().iter().for_each(|(name, value)| all[name] = value.clone());
+            all
+        };
+        let asked = |tool: &str| match tool {
+            "list" => json!({"paths": ["a"], "filter": "x", "sort": "process", "quick": true}),
+            "triage" => all(json!({})),
+            "inspect" => all(json!({"rows": 3, "sections": ["bt"]})),
+            "print" => {
+                all(json!({"expression": "x", "frame": 1, "task": 2, "space": {"pid": 3}, "depth": 4, "rows": 5}))
+            }
+            "search" => all(json!({"pattern": "0x1", "form": "pointer", "align": 8, "rows": 9})),
+            "translate" => all(json!({"address": "0x1", "space": {"cpu": 1}})),
+            "whatis" => all(json!({"address": "0x1", "physical": true})),
+            "diff" => json!({"left": "a", "right": "b"}),
+            "check" => json!({"dumps": ["a", "b"]}),
+            _ => json!({"report": "diff-of-directories"}),
+        };
+        for tool in TOOLS {
+            let given = asked(tool.name);
+            let schema = (tool.input)();
+            let known: BTreeSet<&str> = schema["properties"].as_object().unwrap().keys().map(String::as_str).collect();
+            let named: BTreeSet<&str> = given.as_object().unwrap().keys().map(String::as_str).chain(["page"]).collect();
+            // An address and its space exclude each other where the address is physical.
+            let known: BTreeSet<&str> =
+                known.into_iter().filter(|name| tool.name != "whatis" || *name != "space").collect();
+            assert_eq!(named, known, "{}", tool.name);
+            let call = call(tool.name, given).unwrap();
+            let json = if tool.name == "schema" { vec![] } else { vec!["--json".to_owned(), "--".to_owned()] };
+            let words = [vec!["kwab".to_owned()], call.words, json, call.paths, call.rest].concat();
+            let parsed = <crate::cli::Arguments as clap::Parser>::try_parse_from(&words);
+            assert!(parsed.is_ok(), "{words:?}: {}", parsed.unwrap_err());
+        }
+    }
+
+    #[test]
     fn parameters_that_a_tool_has_not_are_refused_by_name() {
         assert!(call("triage", json!({"dump": "a", "symbols": "/etc"})).unwrap_err().contains("symbols"));
         assert!(call("triage", json!({})).unwrap_err().contains("dump"));

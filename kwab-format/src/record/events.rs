@@ -272,6 +272,8 @@ open_enum! {
         19 WAKE = "wake",
         /// A task went to sleep.
         20 SLEEP = "sleep",
+        /// A processor took a lock that it had waited for: `a` its address.
+        21 LOCK_TAKEN = "lock taken",
     }
 }
 

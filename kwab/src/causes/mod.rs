@@ -48,17 +48,20 @@ pub enum FlowKind {
     HolderToWaiter,
     /// A thread was made, and ran for the first time.
     ForkToChild,
+    /// A processor began to wait for a lock, and then took it.
+    WaitToLock,
 }
 
 impl FlowKind {
     /// All kinds, the most telling first.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::WakeToRun,
         Self::InterruptToHandler,
         Self::ShootdownToFlush,
         Self::SignalToDelivery,
         Self::HolderToWaiter,
         Self::ForkToChild,
+        Self::WaitToLock,
     ];
 
     /// Cause and effect in words.
@@ -71,6 +74,7 @@ impl FlowKind {
             Self::SignalToDelivery => "signal → delivery",
             Self::HolderToWaiter => "lock holder → waiter",
             Self::ForkToChild => "fork → child",
+            Self::WaitToLock => "lock wait → lock taken",
         }
     }
 
@@ -84,6 +88,7 @@ impl FlowKind {
             Self::SignalToDelivery => "sent",
             Self::HolderToWaiter => "held up",
             Self::ForkToChild => "forked",
+            Self::WaitToLock => "waited for",
         }
     }
 
@@ -252,6 +257,7 @@ impl Causes {
             FlowKind::HolderToWaiter => {
                 format!("held up by {}, which ran on CPU {} since {before} before{evidence}", who(from.tid), from.cpu)
             }
+            FlowKind::WaitToLock => format!("waited for it for {before}{evidence}"),
             kind => format!("{} by {}{}, {before} before{evidence}", kind.done(), who(from.by), place(from)),
         }
     }
@@ -269,6 +275,7 @@ impl Causes {
             FlowKind::ShootdownToFlush => format!("made CPU {} flush {later} later", to.cpu),
             FlowKind::SignalToDelivery => format!("delivered to {whom}{place} {later} later"),
             FlowKind::HolderToWaiter => format!("{whom} waits{place} {later} later for a lock that it holds"),
+            FlowKind::WaitToLock => format!("took the lock {later} later"),
         }
     }
 

@@ -60,6 +60,13 @@ pub enum What {
     Contended {
         /// The processor that held it.
         holder: u32,
+        /// The lock's address.
+        lock: u64,
+    },
+    /// The processor took a lock that it had waited for.
+    Taken {
+        /// The lock's address.
+        lock: u64,
     },
     /// An event of these that does not say whom it is about.
     Unnamed(FlightKind),
@@ -98,8 +105,10 @@ impl Moment {
 
     /// Causes of a time before its effects.
     fn order(&self, number: u32) -> (u64, bool, u32) {
-        let is_effect =
-            matches!(self.what, What::Run { .. } | What::Interrupted | What::Flushed | What::Delivered { .. });
+        let is_effect = matches!(
+            self.what,
+            What::Run { .. } | What::Interrupted | What::Flushed | What::Delivered { .. } | What::Taken { .. }
+        );
         (self.ns, is_effect, number)
     }
 }
@@ -282,7 +291,8 @@ fn what(event: &FlightEvent<'_>) -> What {
             FlightKind::SIGNAL_SEND => What::Signal { number: small(event.a)?, to: small(event.b)? },
             FlightKind::SIGNAL_DELIVER => event.pid.and(Some(What::Delivered { number: small(event.a)? }))?,
             FlightKind::FORK => What::Fork { child: small(event.b)? },
-            FlightKind::LOCK_CONTENDED => What::Contended { holder: small(event.b)? },
+            FlightKind::LOCK_CONTENDED => What::Contended { holder: small(event.b)?, lock: event.a? },
+            FlightKind::LOCK_TAKEN => What::Taken { lock: event.a? },
             _ => What::Other,
         })
     };

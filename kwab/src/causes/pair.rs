@@ -36,6 +36,7 @@ pub(super) fn pair(moments: &[Moment], gaps: &Gaps) -> Pairs {
         shootdowns: Table::new(),
         signals: Table::new(),
         queued: HashMap::new(),
+        locks: Table::new(),
     };
     for (number, moment) in (0..).zip(moments) {
         pairing.see(number, moment);
@@ -76,6 +77,8 @@ struct Pairing<'m> {
     /// By process and number.
     signals: Table<(u32, u32)>,
     queued: HashMap<(u32, u32), VecDeque<u32>>,
+    /// By the waiting processor and the lock's address.
+    locks: Table<(u32, u64)>,
 }
 
 /// The first signal that is queued as often as it is sent (signal(7), real-time signals).
@@ -114,7 +117,11 @@ impl Pairing<'_> {
             }
             What::Signal { number: signal, to } => wait(&mut self.signals, (to, signal), number),
             What::Delivered { number: signal } => self.delivered(number, (moment.pid, signal)),
-            What::Contended { holder } => self.contended(number, moment, holder),
+            What::Contended { holder, lock } => {
+                self.contended(number, moment, holder);
+                wait(&mut self.locks, (moment.cpu, lock), number);
+            }
+            What::Taken { lock } => self.taken(number, (moment.cpu, lock)),
             What::Unnamed(kind) => self.unnamed(kind),
             What::Other => {}
         }
@@ -188,6 +195,17 @@ impl Pairing<'_> {
         }
     }
 
+    /// The end of a wait. A processor waits for a lock once at a time: of several begins the last is this wait's.
+    fn taken(&mut self, number: u32, of: (u32, u64)) {
+        match self.locks.remove(&of) {
+            Some(waiting) => {
+                self.count(FlowKind::WaitToLock, Why::NoEffect, waiting.count - 1);
+                self.named(FlowKind::WaitToLock, waiting.last, number);
+            }
+            None => self.count(FlowKind::WaitToLock, Why::NoCause, 1),
+        }
+    }
+
     fn by_order(&mut self, kind: FlowKind, waiting: Option<Waiting>, number: u32) {
         match waiting {
             Some(waiting) => {
@@ -205,6 +223,7 @@ impl Pairing<'_> {
             FlightKind::TLB_SEND | FlightKind::TLB_RECEIVE => FlowKind::ShootdownToFlush,
             FlightKind::SIGNAL_SEND | FlightKind::SIGNAL_DELIVER => FlowKind::SignalToDelivery,
             FlightKind::FORK => FlowKind::ForkToChild,
+            FlightKind::LOCK_TAKEN => FlowKind::WaitToLock,
             _ => FlowKind::HolderToWaiter,
         };
         self.count(flow, Why::Unnamed, 1);
@@ -232,6 +251,7 @@ impl Pairing<'_> {
         for (kind, left) in [
             (FlowKind::WakeToRun, waiting(&self.wakes)),
             (FlowKind::ForkToChild, waiting(&self.forks)),
+            (FlowKind::WaitToLock, waiting(&self.locks)),
             (FlowKind::InterruptToHandler, waiting(&self.interrupts)),
             (FlowKind::ShootdownToFlush, waiting(&self.shootdowns)),
             (FlowKind::SignalToDelivery, waiting(&self.signals)),

@@ -230,7 +230,29 @@ fn a_lock_is_waited_for_because_of_the_thread_on_the_processor_that_holds_it() {
     );
     let causes = recording.causes();
     assert_eq!(told(&causes), [(FlowKind::HolderToWaiter, Evidence::Processor, 10, 20)]);
-    assert_eq!(unpaired(&causes)[1..], [(FlowKind::HolderToWaiter, Why::NoCause, 1)]);
+    let (held, wait) = (FlowKind::HolderToWaiter, FlowKind::WaitToLock);
+    assert_eq!(unpaired(&causes)[1..], [(held, Why::NoCause, 1), (wait, Why::NoEffect, 2)]);
+}
+
+#[test]
+fn a_wait_for_a_lock_ends_where_its_processor_takes_it() {
+    let mut recording = Recording::new();
+    let (wait, taken) = (FlightKind::LOCK_CONTENDED, FlightKind::LOCK_TAKEN);
+    recording
+        .put(1, 20, wait, 4, &[0xf0, 0])
+        .put(2, 25, wait, 5, &[0xf0, 0])
+        .put(1, 30, wait, 4, &[0xe0, 0])
+        .put(1, 40, taken, 4, &[0xe0])
+        .put(1, 60, taken, 4, &[0xf0])
+        .put(2, 90, taken, 5, &[0xd0]);
+    let causes = recording.causes();
+    let kind = FlowKind::WaitToLock;
+    assert_eq!(told(&causes), [(kind, Evidence::Named, 30, 40), (kind, Evidence::Named, 20, 60)]);
+    let alone: Vec<_> = unpaired(&causes).into_iter().filter(|(of, ..)| *of == kind).collect();
+    assert_eq!(alone, [(kind, Why::NoCause, 1), (kind, Why::NoEffect, 1)]);
+    let (_, flow) = causes.causes_of(causes.flows[1].to).next().unwrap();
+    assert_eq!(causes.cause_words(flow), "waited for it for 40 ns");
+    assert_eq!(causes.effect_words(flow), "took the lock 40 ns later");
 }
 
 #[test]
@@ -251,7 +273,7 @@ fn a_log_tells_of_forks_and_of_the_first_event_of_a_child() {
 #[test]
 fn events_that_name_nobody_and_events_without_a_time_are_counted() {
     let mut recording = Recording::new();
-    for kind in 1..=FlightKind::SLEEP.0 {
+    for kind in 1..=FlightKind::LOCK_TAKEN.0 {
         recording.writer.put(
             SectionKind::FLIGHT,
             &FlightEvent {
@@ -266,7 +288,7 @@ fn events_that_name_nobody_and_events_without_a_time_are_counted() {
     assert_eq!((causes.untimed, causes.flows.len()), (1, 0));
     let unnamed: u64 =
         unpaired(&causes).iter().map(|(_, why, count)| if *why == Why::Unnamed { *count } else { 0 }).sum();
-    assert_eq!(unnamed, 11);
+    assert_eq!(unnamed, 12);
 }
 
 /// A recording of `count` events that a fixed seed makes, of few threads and processors or of any.

@@ -15,7 +15,7 @@ use serde_json::{Map, Value, json};
 use super::lanes::Lanes;
 use super::spans::{Span, spans_by};
 use crate::analysis::text;
-use crate::causes::{Causes, Clock, Scale};
+use crate::causes::{Causes, Clock, FlowKind, Scale, What};
 use crate::model::{Dump, flight};
 
 /// How much a trace holds.
@@ -78,6 +78,7 @@ pub fn chrome_trace(dump: &Dump, out: &mut dyn Write) -> io::Result<Traced> {
         traced.instants += 1;
         traced.flows += list.flows((dump, &causes), number, (cpu, ts))?;
     }
+    list.waits(&causes)?;
     // Metadata may stand anywhere in the list.
     for (cpu, lane) in used {
         let name = if lane == 0 { format!("CPU {cpu}") } else { format!("CPU {cpu}, interleaved {lane}") };
@@ -154,6 +155,22 @@ impl List<'_> {
         Ok(begun)
     }
 
+    /// Writes each wait for a spin lock as a pair of asynchronous events, which may overlap with spans.
+    fn waits(&mut self, causes: &Causes) -> io::Result<()> {
+        for (number, flow) in (0..).zip(&causes.flows).filter(|(_, flow)| flow.kind == FlowKind::WaitToLock) {
+            let [from, to] = [flow.from, flow.to].map(|end| causes.moments[end as usize]);
+            let What::Contended { lock, holder } = from.what else { continue };
+            let (id, name) = (format!("wait {number:#x}"), format!("lock {lock:#x}"));
+            for (phase, at) in [("b", from.ns), ("e", to.ns)] {
+                self.put(&json!({
+                    "ph": phase, "id": id, "cat": "lock wait", "name": name, "pid": 0, "tid": from.cpu, "ts": us(at),
+                    "args": {"holder": format!("CPU {holder}")},
+                }))?;
+            }
+        }
+        Ok(())
+    }
+
     /// Writes a span: on its lane, or as a pair of asynchronous events of this number.
     fn span(&mut self, span: &Span, lane: Option<u32>, number: u64) -> io::Result<()> {
         let name = &*span.path.name;
@@ -219,6 +236,32 @@ mod tests {
         let begin = events.iter().find(|event| event["ph"] == "b").unwrap();
         let ends = events.iter().filter(|event| event["ph"] == "e" && event["id"] == begin["id"]);
         assert_eq!(ends.map(|event| event["ts"].as_f64()).collect::<Vec<_>>(), [Some(us(10_000 + most))]);
+    }
+
+    #[test]
+    fn a_wait_for_a_lock_is_as_long_as_it_took_in_both_forms() {
+        let event = |ns, kind, b| FlightEvent {
+            kind: Some(kind),
+            pid: Some(4),
+            tid: Some(4),
+            a: Some(0xf0),
+            b,
+            stamp: Stamp { ns: Some(ns), cpu: Some(1), ..Stamp::default() },
+            ..FlightEvent::default()
+        };
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+        writer.put(SectionKind::FLIGHT, &event(2_000, FlightKind::LOCK_CONTENDED, Some(0)));
+        writer.put(SectionKind::FLIGHT, &event(7_000, FlightKind::LOCK_TAKEN, None));
+        let dump = Dump::from_bytes(writer.finish().unwrap()).unwrap();
+        let (mut chrome, mut perfetto) = (Vec::new(), Vec::new());
+        chrome_trace(&dump, &mut chrome).unwrap();
+        let trace: Value = serde_json::from_slice(&chrome).unwrap();
+        let waits = trace["traceEvents"].as_array().unwrap().iter().filter(|event| event["cat"] == "lock wait");
+        let ends: Vec<_> = waits.map(|event| (event["ph"].clone(), event["ts"].clone())).collect();
+        assert_eq!(ends, [(json!("b"), json!(2.0)), (json!("e"), json!(7.0))]);
+        let traced = super::super::perfetto_trace(&dump, &Causes::of(&dump), &mut perfetto).unwrap();
+        assert_eq!((traced.waits, traced.flows, traced.instants), (1, 1, 2));
+        assert!(perfetto.windows(9).any(|bytes| bytes == b"lock 0xf0"), "the wait is named by its lock");
     }
 
     #[test]

@@ -33,8 +33,11 @@ use crate::output::Replace;
 const GRACE: Duration = Duration::from_millis(40);
 /// The least time between two writes of a dump that grows.
 const WRITE_EVERY: Duration = Duration::from_millis(500);
-/// A write takes at most this part of the time, as `1 / n`.
+/// A write takes at most this part of the time, as `1 / n`, while that leaves the dump at most [`OLDEST`] old.
 const WRITE_SHARE: u32 = 5;
+/// The pause between two writes that is not exceeded: with a write of 0.2 s the dump is at most a second old. Writes
+/// that take longer take a third of the time.
+const OLDEST: Duration = Duration::from_millis(800);
 /// A crash that never ends is closed after this many times the silence that ends one.
 const LONGEST: u32 = 60;
 
@@ -354,7 +357,7 @@ impl Follower {
 
 impl Incoming {
     fn next_write(&self) -> Instant {
-        let pause = WRITE_EVERY.max(self.cost * WRITE_SHARE);
+        let pause = WRITE_EVERY.max((self.cost * WRITE_SHARE).min(OLDEST.max(self.cost * 2)));
         self.last_write.map_or(self.began, |last| last + pause)
     }
 

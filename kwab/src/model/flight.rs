@@ -56,6 +56,7 @@ fn numbers(kind: FlightKind, tid: Option<u32>, [a, b, c]: [Option<u64>; 3]) -> O
         }
         FlightKind::IRQ => format!("{}{}", source(a?), repeats(b)),
         FlightKind::LOCK_CONTENDED => format!("{}, held by CPU {}", hex(a?), b?),
+        FlightKind::LOCK_TAKEN => hex(a?),
         FlightKind::SLEEP => String::new(),
         _ => return None,
     })
@@ -165,6 +166,7 @@ mod tests {
             (FlightKind::IRQ, &[0, 41, 9], "irq: timer, and 41 more"),
             (FlightKind::IRQ, &[20], "irq: line 4"),
             (FlightKind::LOCK_CONTENDED, &[0xf0, 1], "lock contended: 0xf0, held by CPU 1"),
+            (FlightKind::LOCK_TAKEN, &[0xf0], "lock taken: 0xf0"),
             (FlightKind::WAKE, &[], "wake"),
             (FlightKind(900), &[1, 2], "?: 0x1 0x2"),
         ] {

@@ -6,6 +6,24 @@
 //! calls as strace does, [`mod@line`] says any record in a line, and [`stream`] goes
 //! through all records of a dump of any size. [`index`] orders millions of events in little memory, and [`payloads`]
 //! reads them back one section at a time. [`emit`] writes dumps.
+//!
+//! ```
+//! use kwab::format::record::{FlightKind, Task};
+//! use kwab::model::{Depth, Dump, json};
+//!
+//! let dump = Dump::open("../testing/dumps/clean.kwab".as_ref(), Depth::All)?;
+//! // All records of a type, in the order of the file; every field is an option.
+//! let names: Vec<_> = dump.records::<Task<'_>>().filter_map(|task| task.comm).collect();
+//! assert!(names.contains(&&b"exam"[..]));
+//! // The same records sorted by kind, for analyses.
+//! let case = dump.case();
+//! let switches = case.flight.iter().filter(|event| event.kind == Some(FlightKind::CONTEXT_SWITCH));
+//! assert!(switches.count() > 10);
+//! // Any record by name, without knowing its type.
+//! let found = dump.located_records().next().expect("a record");
+//! assert!(!json::type_name(found.record.kind()).is_empty());
+//! # Ok::<(), kwab::model::OpenError>(())
+//! ```
 
 pub mod bulk;
 pub mod call;

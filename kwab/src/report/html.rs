@@ -6,6 +6,7 @@
 //!
 //! The file is bounded: every list has a share of [`LIMIT`] bytes, and what does not fit is left out and counted.
 
+mod chain;
 mod lists;
 mod parts;
 
@@ -18,6 +19,7 @@ use sha2::{Digest as _, Sha256};
 
 use super::inspect::Report;
 use crate::analysis::Triage;
+use crate::causes::Causes;
 use crate::model::Dump;
 use crate::plain;
 
@@ -40,6 +42,8 @@ pub struct Contents<'a> {
     pub report: &'a Report,
     /// All of the triage.
     pub triage: &'a Triage,
+    /// What caused what, when it was concluded.
+    pub causes: Option<&'a Causes>,
     /// Records of the dump, of which the inspection holds the last.
     pub held: Held,
     /// The rows that the inspection was asked for.
@@ -108,7 +112,8 @@ pub fn html(contents: &Contents<'_>) -> String {
 /// What the keys do.
 const KEYS: &str = "<b>/</b> search, <b>Esc</b> show all rows again<br><b>j k</b> next and previous part<br>\
     <b>+ - 0</b> zoom the timeline in, out, all of it; <b>h l</b> move it<br>\
-    <b>n p</b> next and previous event, <b>Enter</b> its row<br><b>t</b> dark or light<br><b>?</b> these keys";
+    <b>n p</b> next and previous event, <b>Enter</b> its row<br>\
+    <b>c e</b> to the cause of the event, to its effect<br><b>t</b> dark or light<br><b>?</b> these keys";
 
 /// The hash of an inline element, as a policy names it (CSP level 3, `hash-source`).
 fn hash(content: &str) -> String {
@@ -273,6 +278,27 @@ impl Page {
         }
         self.body.push('\n');
     }
+}
+
+/// The class of a row, old rows not for paper.
+fn class(index: usize, of: usize, class: &str) -> String {
+    let old = if index + PRINTED < of { " old" } else { "" };
+    match (old, class) {
+        ("", "") => ROW.to_string(),
+        _ => format!("class=\"r{old}{class}\""),
+    }
+}
+
+/// Says on paper how many rows are only on the screen.
+fn unprinted(rows: usize, page: &mut Page) {
+    if let Some(old @ 1..) = rows.checked_sub(PRINTED) {
+        let _ = writeln!(page.body, "<p class=\"left paper\">{old} older rows are not printed</p>");
+    }
+}
+
+/// A time in seconds.
+fn seconds(ns: u64) -> String {
+    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 /// The attributes of a row that search finds.

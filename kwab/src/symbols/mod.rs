@@ -6,6 +6,21 @@
 //! [`Symbols`] puts images at the addresses where a dump had them loaded and answers for run-time addresses.
 //!
 //! Addresses are either *link* addresses (as in the ELF file) or *run-time* addresses; the difference is the load bias.
+//!
+//! ```
+//! use std::sync::Arc;
+//! use kwab::symbols::{Image, IndexCache, LoadedImage, Probe, Symbols, short};
+//!
+//! let image = Image::open(&std::env::current_exe()?, &IndexCache::none())?;
+//! let (link, _size) = image.find_symbol("main").expect("every program has one");
+//! // The image as a dump had it loaded: 0x10000 above its link addresses, in process 7.
+//! let mut symbols = Symbols::new();
+//! symbols.add(LoadedImage::new(Arc::new(image), 0x10000, Some(7)));
+//! let location = symbols.resolve(link + 0x10000, Some(7), Probe::Exact);
+//! assert_eq!(location.function().map(|name| &**name), Some("main"));
+//! assert!(short(&location).is_some_and(|line| line.starts_with("main")));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod build;
 mod bytes;

@@ -166,6 +166,7 @@ impl Pages {
         self.holds("/^\\d+\\.\\d{9} s  .+ before the death$/.test(document.getElementById('readout').textContent)")?;
         self.browser.key("Enter")?;
         self.holds("document.querySelectorAll('.seen').length === 1")?;
+        self.knows_causes()?;
         // Dark and light.
         let background = "getComputedStyle(document.body).backgroundColor";
         for (scheme, color) in [("dark", "rgb(21, 23, 27)"), ("light", "rgb(255, 255, 255)")] {
@@ -181,6 +182,32 @@ impl Pages {
         self.holds("!!document.getElementById('triage').offsetParent")?;
         self.browser.show_as("screen", "light")?;
         self.holds("window.violations.length === 0")
+    }
+
+    /// Turns of threads are drawn as long as they took; a cause has its arrow, its line, and a way to it and back.
+    fn knows_causes(&mut self) -> Result<()> {
+        self.holds(
+            "Array.from(document.querySelectorAll('#lanes path.slice')).some((one) => one.getBBox().width > 1)",
+        )?;
+        let woken = "Array.from(document.querySelectorAll('#causes tr[data-from]'))\
+                     .find((row) => row.cells[0].textContent === 'wake → run')";
+        self.browser.value(&format!("{woken}.click()"))?;
+        let said = "document.getElementById('readout').textContent";
+        self.browser.value(&format!("window.effect = {said}; 0"))?;
+        self.holds(&format!("{said}.includes('context switch') && / for [0-9.]+ (ns|µs|ms|s)/.test({said})"))?;
+        let line = "document.querySelector('#links button').textContent";
+        self.holds(&format!("{line}.startsWith('← wake → run, ' + {woken}.cells[5].textContent)"))?;
+        let arrow = "document.querySelector('#lanes svg.over path.flow').getBBox()";
+        self.holds(&format!("{arrow}.width > 100"))?;
+        self.holds("document.querySelector('#lanes svg.over').getBoundingClientRect().width > 500")?;
+        self.browser.key("c")?;
+        self.holds(&format!("{said}.includes('  wake') && {said} !== window.effect"))?;
+        self.holds(&format!("{line}.startsWith('→ wake → run, ')"))?;
+        self.browser.key("e")?;
+        self.holds(&format!("{said} === window.effect"))?;
+        self.browser.value("document.querySelector('#links button').click()")?;
+        self.holds(&format!("{said}.includes('  wake')"))?;
+        self.browser.key("0")
     }
 
     fn pictures(&mut self, page: &Path) -> Result<()> {

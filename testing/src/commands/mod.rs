@@ -24,10 +24,12 @@ pub mod linux_crashes;
 pub mod lost;
 pub mod mutants;
 pub mod outside;
+pub mod package;
 pub mod perfetto;
 pub mod python;
 pub mod readers;
 pub mod results;
+pub mod sarif;
 pub mod second_reader;
 pub mod selftest;
 pub mod setup;
@@ -83,6 +85,10 @@ enum Command {
     Readers(readers::ReadersArguments),
     /// Give Perfetto traces to Perfetto's own descriptors and trace processor.
     Perfetto(perfetto::PerfettoArguments),
+    /// Pack the crates that can be published and look into the archives.
+    Package,
+    /// Check SARIF of `kwab ci` against the JSON schema of SARIF 2.1.0.
+    Sarif,
     /// Check the house rules.
     HouseRules,
     /// Give mutated dumps to everything that kwab does with a dump.
@@ -138,6 +144,8 @@ pub fn main() -> ExitCode {
         Command::Python(arguments) => python::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::Perfetto(arguments) => perfetto::run(&arguments),
+        Command::Package => package::run(),
+        Command::Sarif => sarif::run(),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),
         Command::SecondReader(arguments) => second_reader::run(&arguments),

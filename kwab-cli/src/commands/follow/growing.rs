@@ -6,9 +6,10 @@ use std::os::unix::fs::{MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::SyncSender;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::chunk::{Chunk, READ};
+use super::late::Late;
 use super::rotation::{Place, Rotation, Watch};
 
 /// How often a file is looked at.
@@ -24,6 +25,8 @@ pub(super) struct Growing {
     file: File,
     watch: Option<Watch>,
     rotation: Rotation,
+    /// Files that were left.
+    late: Late,
     /// Whether the last byte was no line end.
     in_line: bool,
 }
@@ -66,13 +69,17 @@ impl Growing {
             file.seek(SeekFrom::End(0))?;
         }
         let (path, folder) = (path.to_path_buf(), folder.to_path_buf());
-        Ok((Self { path, folder, file, watch, rotation, in_line: false }, unwatched))
+        Ok((Self { path, folder, file, watch, rotation, late: Late::default(), in_line: false }, unwatched))
     }
 
     /// Reads what comes, until an error or until the receiver has gone.
     pub(super) fn read(mut self, sender: &SyncSender<Chunk>) {
         let mut buffer = vec![0; READ];
         loop {
+            let late = if self.in_line { Vec::new() } else { self.late.lines(Instant::now()) };
+            if !late.is_empty() && sender.send(Chunk::Bytes(late)).is_err() {
+                return;
+            }
             let chunk = match self.file.read(&mut buffer) {
                 Ok(0) => match self.look() {
                     Ok(Look::Begins) if std::mem::take(&mut self.in_line) => Chunk::Bytes(b"\n".to_vec()),
@@ -143,7 +150,7 @@ impl Growing {
                 Ok(file) if is_same(&file.metadata()?, own) => self.rotation.skip(),
                 Ok(_) if skipped > 0 => break,
                 Ok(file) => {
-                    self.file = file;
+                    self.go_to(file)?;
                     self.rotation.advance();
                     return Ok(Look::Begins);
                 }
@@ -168,9 +175,17 @@ impl Growing {
         if self.rotation.next().is_some() {
             return Ok(Look::Nothing);
         }
-        self.file = file;
+        self.go_to(file)?;
         self.rotation.restart();
         Ok(Look::Begins)
+    }
+
+    /// Reads another file from now on, and what still comes to this one.
+    fn go_to(&mut self, file: File) -> io::Result<()> {
+        let back = self.late.take_back(&file.metadata()?);
+        let left = std::mem::replace(&mut self.file, back.unwrap_or(file));
+        self.late.keep(left, Instant::now());
+        Ok(())
     }
 
     fn drain(&mut self) -> io::Result<bool> {

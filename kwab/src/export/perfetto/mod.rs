@@ -38,6 +38,8 @@ pub struct PerfettoTrace {
     pub calls: u64,
     /// Spans of the function trace.
     pub spans: u64,
+    /// Waits for spin locks, as slices.
+    pub waits: u64,
     /// Single events, as instants.
     pub instants: u64,
     /// Arrows from causes to effects.
@@ -65,6 +67,7 @@ pub fn perfetto_trace(dump: &Dump, causes: &Causes, out: &mut dyn Write) -> io::
     let mut writer = Writer { dump, causes, tracks, packets: Packets::new(out), trace };
     writer.moments()?;
     writer.spans()?;
+    writer.waits()?;
     writer.calls()?;
     writer.events()?;
     writer.busy()?;
@@ -194,6 +197,26 @@ impl Writer<'_, '_> {
                 Event::new(kind, track, span.begin, &span.path.name, "span").note("data", data)
             })?;
             self.trace.spans += 1;
+        }
+        Ok(())
+    }
+
+    /// Waits for spin locks, each as long as it took, on tracks below those of the processors.
+    fn waits(&mut self) -> io::Result<()> {
+        let causes = self.causes;
+        let mut waits: Vec<_> = causes.flows.iter().filter(|flow| flow.kind == FlowKind::WaitToLock).collect();
+        waits.sort_unstable_by_key(|flow| flow.from);
+        let mut lanes = Lanes::default();
+        for flow in waits {
+            let [from, to] = [flow.from, flow.to].map(|end| causes.moments[end as usize]);
+            let What::Contended { lock, holder } = from.what else { continue };
+            let lane = lanes.lane_of(from.cpu, from.ns, Some(to.ns));
+            let name = format!("lock {lock:#x}");
+            self.slice((TrackOf::Waits(from.cpu), lane), (from.ns, Some(to.ns)), |kind, track| {
+                let event = Event::new(kind, track, from.ns, &name, "lock wait");
+                event.note("holder", Some(format!("CPU {holder}")))
+            })?;
+            self.trace.waits += 1;
         }
         Ok(())
     }

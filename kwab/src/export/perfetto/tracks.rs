@@ -27,6 +27,8 @@ pub(super) enum TrackOf {
     Cpu(u32),
     /// Spans of a processor.
     Spans(u32),
+    /// Waits of a processor for spin locks.
+    Waits(u32),
     /// The track above those of a process's threads.
     Process(u32),
     /// Calls and events of a thread of a process.
@@ -91,7 +93,7 @@ impl Tracks {
         let above = match row {
             TrackOf::Processors | TrackOf::Counters | TrackOf::Process(_) => None,
             TrackOf::Cpu(_) => Some(TrackOf::Processors),
-            TrackOf::Spans(cpu) => Some(TrackOf::Cpu(cpu)),
+            TrackOf::Spans(cpu) | TrackOf::Waits(cpu) => Some(TrackOf::Cpu(cpu)),
             TrackOf::Thread(pid, tid) if lane > 0 => Some(TrackOf::Thread(pid, tid)),
             TrackOf::Thread(pid, _) => Some(TrackOf::Process(pid)),
         };
@@ -114,6 +116,7 @@ impl Tracks {
             TrackOf::Counters => track.name = Some("Counters".to_owned()),
             TrackOf::Cpu(cpu) => (track.name, track.sibling_order_rank) = (Some(named(cpu, "")), number(cpu)),
             TrackOf::Spans(cpu) => track.name = Some(named(cpu, " spans")),
+            TrackOf::Waits(cpu) => track.name = Some(named(cpu, " lock waits")),
             TrackOf::Process(pid) => match number(pid).filter(|pid| *pid > 0) {
                 Some(number) => {
                     let process_name = self.names.get(&pid).map(|name| shown(name));

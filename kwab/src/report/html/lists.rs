@@ -5,7 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Cell, Contents, Keep, MARKED, PRINTED, Page, ROW};
+use super::chain::Chain;
+use super::{Cell, Contents, Keep, MARKED, Page, ROW, class, seconds, unprinted};
 use crate::report::inspect::{EventRow, LogRow, Profile, RegisterSet, Report, TaskRow, VmaRow};
 use crate::units;
 
@@ -29,7 +30,7 @@ pub(super) fn timeline(contents: &Contents<'_>, page: &mut Page) {
             "<noscript><p class=\"left\">the timeline needs this page's script</p></noscript>\
              <p class=\"tools\"><button data-zoom=\"0.5\">+</button><button data-zoom=\"2\">−</button>\
              <button data-zoom=\"all\">all</button> <span id=\"range\"></span></p>\
-             <div id=\"lanes\"{death}></div><p id=\"readout\" aria-live=\"polite\"></p>"
+             <div id=\"lanes\"{death}></div><p id=\"readout\" aria-live=\"polite\"></p><div id=\"links\"></div>"
         );
     });
 }
@@ -49,19 +50,21 @@ fn is_on_the_timeline(report: &Report) -> bool {
 /// Everything below the address space.
 pub(super) fn all(contents: &Contents<'_>, page: &mut Page) {
     let (report, held) = (contents.report, contents.held);
-    page.part_of("checks", "Page checks", &report.page_checks, |page, rows| events(rows, 32_000, true, page));
+    let chain = &Chain::of(contents.causes, report);
+    page.part_of("checks", "Page checks", &report.page_checks, |page, rows| events(rows, 32_000, Some(chain), page));
     page.part_of("calls", "System calls", &report.syscalls, |page, rows| {
-        events(rows, 192_000, true, page);
+        events(rows, 192_000, Some(chain), page);
         more(contents.rows, rows.len(), held.calls, "calls and events", page);
     });
     page.part_of("events", "Events", &report.events, |page, rows| {
-        events(rows, 192_000, true, page);
+        events(rows, 192_000, Some(chain), page);
         more(contents.rows, rows.len(), held.events, "events", page);
     });
     page.part_of("trace", "Recorder and trace", &report.trace, |page, rows| {
-        events(rows, 160_000, is_on_the_timeline(report), page);
+        events(rows, 160_000, is_on_the_timeline(report).then_some(chain), page);
         more(contents.rows, rows.len(), held.trace, "events and trace", page);
     });
+    chain.list(contents.rows, page);
     page.part_of("profiles", "Counters and profiles", &report.profiles, profiles);
     page.part_of("tasks", "Tasks", &report.tasks, tasks);
     page.part_of("log", "Log", &report.log, |page, rows| {
@@ -77,13 +80,8 @@ fn more(asked: usize, rows: usize, held: u64, what: &str, page: &mut Page) {
     }
 }
 
-/// The attributes of a row with a time, old rows not for paper.
-fn timed(index: usize, of: usize, ns: Option<u64>, cpu: Option<u32>, class: &str) -> String {
-    let old = if index + PRINTED < of { " old" } else { "" };
-    let mut attributes = match (old, class) {
-        ("", "") => ROW.to_string(),
-        _ => format!("class=\"r{old}{class}\""),
-    };
+/// The attributes of a row with a time.
+fn timed(mut attributes: String, ns: Option<u64>, cpu: Option<u32>) -> String {
     if let Some(ns) = ns {
         let _ = write!(attributes, " data-t={ns}");
     }
@@ -93,7 +91,8 @@ fn timed(index: usize, of: usize, ns: Option<u64>, cpu: Option<u32>, class: &str
     attributes
 }
 
-fn events(rows: &[EventRow], share: usize, clock: bool, page: &mut Page) {
+/// Rows of events; those whose clock is that of the timeline have a chain.
+fn events(rows: &[EventRow], share: usize, chain: Option<&Chain<'_>>, page: &mut Page) {
     unprinted(rows.len(), page);
     let has_lines = rows.iter().any(|row| row.line.is_some());
     let heads: &[&str] =
@@ -101,31 +100,25 @@ fn events(rows: &[EventRow], share: usize, clock: bool, page: &mut Page) {
     page.table(heads, rows, (share, Keep::Last, "rows"), |page, index, row| {
         let time = row.ns.map_or(String::new(), seconds);
         let (cpu, pid) = (number(row.cpu), number(row.pid));
-        let attributes = timed(index, rows.len(), row.ns.filter(|_| clock), row.cpu, "");
+        let attributes = timed(class(index, rows.len(), ""), row.ns.filter(|_| chain.is_some()), row.cpu);
+        let attributes = attributes + &chain.map_or(String::new(), |chain| chain.marks(row));
         let line = row.line.map_or(String::new(), |line| line.to_string());
         let cells = [&line, &time, &cpu, &pid, &row.text].map(|one| Cell::Mono(one));
         page.row(&attributes, if has_lines { &cells } else { &cells[1..] });
     });
 }
 
-/// Says on paper how many rows are only on the screen.
-fn unprinted(rows: usize, page: &mut Page) {
-    if let Some(old @ 1..) = rows.checked_sub(PRINTED) {
-        let _ = writeln!(page.body, "<p class=\"left paper\">{old} older rows are not printed</p>");
-    }
-}
-
 fn log(rows: &[LogRow], page: &mut Page) {
     unprinted(rows.len(), page);
     page.body.push_str("<div class=log>\n");
     let left = page.rows(rows, 256_000, Keep::Last, |page, index, row| {
-        let class = match row.level {
+        let level = match row.level {
             Some(0..=3) => " alarm",
             Some(4) => " care",
             _ => "",
         };
         let line = row.line.map_or(String::new(), |line| format!("<i>{line:>6}</i> "));
-        let attributes = timed(index, rows.len(), printed_time(&row.text), None, class);
+        let attributes = timed(class(index, rows.len(), level), printed_time(&row.text), None);
         let _ = writeln!(page.body, "<div {attributes}>{line}{}</div>", super::text(&row.text));
     });
     page.body.push_str("</div>\n");
@@ -201,10 +194,6 @@ fn address(text: &str) -> u64 {
 
 fn number(number: Option<u32>) -> String {
     number.map_or(String::new(), |number| number.to_string())
-}
-
-fn seconds(ns: u64) -> String {
-    format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
 /// The time that a kernel prints before its message, `[   12.345678] `, in nanoseconds.

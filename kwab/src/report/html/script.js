@@ -62,6 +62,12 @@
   let [from, to] = [first, last];
   let cursor = -1;
   const lanes = [];
+  // What caused what: the marks of moments, and the list's rows by the moment of either end.
+  const moments = new Map(marks.filter((mark) => mark.row.dataset.m).map((mark) => [mark.row.dataset.m, mark]));
+  const flows = all('#causes tr[data-from]').map((row) => ({
+    row, from: row.dataset.from, to: row.dataset.to, cells: Array.from(row.cells, (cell) => cell.textContent),
+  }));
+  const ends = (side, mark) => (mark ? flows.filter((flow) => flow[side] === mark.row.dataset.m) : []);
   const element = (name, within, attributes = {}) => {
     const one = document.createElementNS(SVG, name);
     Object.entries(attributes).forEach(([key, value]) => one.setAttribute(key, value));
@@ -85,7 +91,63 @@
     lanes.push({ svg, of, kinds: Array.from(new Set(of.map((mark) => mark.kind))) });
     return svg;
   };
+  const lasted = (mark) => Number(mark.row.dataset.d || 0);
+  const what = (row) => (row.cells ? row.cells[row.cells.length - 1].textContent : row.textContent).trim();
+  // Turns of threads, waits and calls as long as they took, a turn with its thread where there is room for it.
+  const slices = (svg, of, width) => {
+    let path = '';
+    for (const mark of of) {
+      const took = lasted(mark);
+      if (!took || mark.row.hidden || mark.t > to || mark.t + took < from) continue;
+      const [begin, end] = [mark.t, mark.t + took].map((t) => Math.max(0, Math.min(width, x(t, width))));
+      path += `M${begin} 8H${end}V14H${begin}Z`;
+      const thread = mark.kind === 'trace' && what(mark.row).split('→ ')[1];
+      if (thread && end - begin > 8 * thread.length + 6) {
+        element('text', svg, { x: begin + 3, y: 21 }).textContent = thread;
+      }
+    }
+    element('path', svg, { class: 'slice', d: path });
+  };
+  // Arrows from the causes of the event under the cursor, and to its effects, across the lanes.
+  const arrows = () => {
+    const mark = marks[cursor];
+    over.replaceChildren();
+    const area = box.getBoundingClientRect();
+    over.setAttribute('viewBox', `0 0 ${area.width} ${area.height}`);
+    const place = (one) => {
+      const lane = one && lanes.find((lane) => lane.of && lane.of.includes(one));
+      if (!lane || one.t < from || one.t > to) return null;
+      const within = lane.svg.getBoundingClientRect();
+      return [within.left - area.left + x(one.t, within.width), within.top - area.top + within.height / 2];
+    };
+    for (const flow of ends('to', mark).concat(ends('from', mark))) {
+      const [begin, end] = [flow.from, flow.to].map((moment) => place(moments.get(moment)));
+      if (!begin || !end) continue;
+      element('path', over, { class: 'flow', d: `M${begin}L${end}` });
+      element('circle', over, { class: 'flow', cx: end[0], cy: end[1], r: 3.5 });
+    }
+  };
+  const jump = (side) => {
+    const flow = ends(side === 'from' ? 'to' : 'from', marks[cursor]).find((one) => moments.has(one[side]));
+    if (flow) show(marks.indexOf(moments.get(flow[side])), true);
+  };
+  // Causes and effects of the event under the cursor in words; a click goes there.
+  const list = (mark) => {
+    const lines = ends('to', mark).map((flow) => ['←', flow, 'from']).concat(ends('from', mark).map((flow) => ['→', flow, 'to']));
+    id('links').replaceChildren(...lines.map(([arrow, flow, side]) => {
+      const partner = moments.get(flow[side]);
+      const line = document.createElement('button');
+      const [name, , fromCpu, , toCpu, after, effect] = flow.cells;
+      const cpu = side === 'from' ? fromCpu : toCpu;
+      const told = side === 'to' ? effect : partner ? what(partner.row) : 'an event that has no row';
+      line.textContent = `${arrow} ${name}, ${after} ${side === 'to' ? 'later' : 'before'}${cpu ? `, CPU ${cpu}` : ''}: ${told}`;
+      line.disabled = !partner;
+      line.addEventListener('click', () => show(marks.indexOf(partner), true));
+      return line;
+    }));
+  };
   const x = (t, width) => ((t - from) / (to - from)) * width;
+  const over = document.createElementNS(SVG, 'svg');
   const bars = (of, width) => {
     let [path, before] = ['', -1];
     for (const mark of of) {
@@ -103,12 +165,14 @@
       svg.setAttribute('viewBox', `0 0 ${width} ${of ? 22 : 16}`);
       svg.replaceChildren();
       if (!of) { axis(svg, width); continue; }
+      slices(svg, of, width);
       for (const kind of kinds) {
         element('path', svg, { class: kind, d: bars(of.filter((mark) => mark.kind === kind), width) });
       }
       if (death >= from && death <= to) element('path', svg, { class: 'death', d: `M${x(death, width)} 0V22` });
       if (cursor >= 0) element('path', svg, { class: 'cursor', d: `M${x(marks[cursor].t, width)} 0V22` });
     }
+    arrows();
     id('range').textContent = `${(from / 1e9).toFixed(6)} s to ${(to / 1e9).toFixed(6)} s, ${words(to - from)} wide`;
   }
   const axis = (svg, width) => {
@@ -137,10 +201,10 @@
     if (!mark) return;
     cursor = index;
     const where = mark.row.dataset.c !== undefined ? `CPU ${mark.row.dataset.c}  ` : '';
-    const cells = mark.row.cells;
-    const what = cells ? cells[cells.length - 1].textContent : mark.row.textContent;
+    const took = lasted(mark) ? `  for ${words(lasted(mark))}` : '';
     const distance = Number.isNaN(death) ? '' : `  ${words(death - mark.t)} before the death`;
-    id('readout').textContent = `${(mark.t / 1e9).toFixed(9)} s  ${where}${what.trim()}${distance}`;
+    id('readout').textContent = `${(mark.t / 1e9).toFixed(9)} s  ${where}${what(mark.row)}${took}${distance}`;
+    list(mark);
     if (follow && (mark.t < from || mark.t > to)) view(mark.t - (to - from) / 2, to - from); else draw();
   };
   const open = () => {
@@ -201,8 +265,19 @@
     svg.setAttribute('aria-hidden', 'true');
     box.append(label, svg);
     lanes.push({ svg, of: null, kinds: [] });
+    over.setAttribute('class', 'over');
+    over.setAttribute('aria-hidden', 'true');
+    box.append(over);
     all('button[data-zoom]').forEach((button) => button.addEventListener('click', () => {
       if (button.dataset.zoom === 'all') view(first, last - first); else zoom(Number(button.dataset.zoom));
+    }));
+    // A row of the list selects its effect, with both ends in view.
+    flows.forEach((flow) => flow.row.addEventListener('click', () => {
+      const [cause, effect] = [flow.from, flow.to].map((moment) => moments.get(moment));
+      if (!effect) return;
+      if (cause) view(cause.t - (effect.t - cause.t) * 0.2, (effect.t - cause.t) * 1.4);
+      show(marks.indexOf(effect), true);
+      id('timeline').scrollIntoView();
     }));
     window.addEventListener('resize', draw);
   }
@@ -226,7 +301,7 @@
       '/': () => { search.focus(); search.select(); }, j: () => go(1), k: () => go(-1), t: theme, '?': help,
       '+': () => zoom(0.5), '=': () => zoom(0.5), '-': () => zoom(2), 0: () => view(first, last - first),
       h: () => view(from - pan, to - from), l: () => view(from + pan, to - from),
-      n: () => step(1), p: () => step(-1), Enter: open,
+      n: () => step(1), p: () => step(-1), Enter: open, c: () => jump('from'), e: () => jump('to'),
     }[event.key];
     if (act) { event.preventDefault(); act(); }
   });

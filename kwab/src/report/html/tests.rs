@@ -28,7 +28,7 @@ fn subject(name: &str) -> (Report, Triage, Held) {
 
 fn page_of(name: &str) -> String {
     let (report, triage, held) = subject(name);
-    html(&Contents { report: &report, triage: &triage, held, rows: 2000 })
+    html(&Contents { report: &report, triage: &triage, causes: None, held, rows: 2000 })
 }
 
 fn hypothesis() -> Hypothesis {
@@ -52,7 +52,7 @@ fn hostile(rows: usize) -> (Report, Triage) {
     let task = TaskRow { pid: None, ppid: None, comm: evil(), state: evil(), place: evil() };
     report.tasks = vec![task; rows];
     report.log = vec![LogRow { line: Some(1), level: Some(3), text: evil() }; rows];
-    let event = EventRow { line: None, ns: Some(7), cpu: Some(1), pid: None, text: evil() };
+    let event = EventRow { line: None, ns: Some(7), cpu: Some(1), pid: None, text: evil(), at: None, took_ns: Some(9) };
     let events = vec![event; rows];
     (report.events, report.syscalls, report.trace, report.page_checks) =
         (events.clone(), events.clone(), events.clone(), events);
@@ -88,7 +88,7 @@ fn hostile(rows: usize) -> (Report, Triage) {
 
 fn hostile_page(rows: usize) -> String {
     let (report, triage) = hostile(rows);
-    html(&Contents { report: &report, triage: &triage, held: Held::default(), rows: 2000 })
+    html(&Contents { report: &report, triage: &triage, causes: None, held: Held::default(), rows: 2000 })
 }
 
 /// The names of all elements.
@@ -123,7 +123,7 @@ fn a_page_of_much_text_stays_within_the_limit_and_says_what_it_leaves_out() {
     }
     let (mut report, triage) = hostile(1);
     report.log = vec![LogRow { line: None, level: None, text: "x".repeat(5000) }];
-    let page = html(&Contents { report: &report, triage: &triage, held: Held::default(), rows: 2000 });
+    let page = html(&Contents { report: &report, triage: &triage, causes: None, held: Held::default(), rows: 2000 });
     assert!(page.contains("… (4000 more characters)"));
 }
 
@@ -132,7 +132,7 @@ fn of_a_long_list_the_newest_rows_stay() {
     let (mut report, triage) = hostile(1);
     report.log = (0..9000).map(|at| LogRow { line: Some(at), level: None, text: format!("[{at}.5] m{at}-") }).collect();
     let held = Held { log: 70_000, ..Held::default() };
-    let page = html(&Contents { report: &report, triage: &triage, held, rows: 9000 });
+    let page = html(&Contents { report: &report, triage: &triage, causes: None, held, rows: 9000 });
     assert!(page.contains("m8999-") && !page.contains("m0-"), "the last stay");
     assert!(page.contains("the oldest ") && page.contains(" of 9000 lines"), "the number left out is said");
     assert!(page.contains("the last 9000 rows; the dump has 70000 records of the log"));
@@ -176,9 +176,36 @@ fn parts_come_most_valuable_first_and_every_link_has_its_part() {
 }
 
 #[test]
+fn causes_have_rows_that_name_both_ends_and_what_lasted_says_how_long() {
+    let dump = Dump::from_bytes(std::fs::read("../testing/dumps/tlb-shootdown.kwab").unwrap()).unwrap();
+    let (report, triage, held) = subject("tlb-shootdown");
+    let causes = Causes::of(&dump);
+    let page = html(&Contents { report: &report, triage: &triage, causes: Some(&causes), held, rows: 2000 });
+    let rows: Vec<&str> = page.lines().filter(|line| line.contains(" data-from=")).collect();
+    assert_eq!(rows.len(), causes.flows.len());
+    let number = |line: &str, name: &str| -> Option<u32> {
+        let (_, rest) = line.split_once(name)?;
+        rest.split(['>', ' ']).next()?.parse().ok()
+    };
+    let marked: Vec<&str> = page.lines().filter(|line| line.contains(" data-m=")).collect();
+    for (row, flow) in rows.iter().zip(&causes.flows) {
+        assert_eq!((number(row, "data-from="), number(row, "data-to=")), (Some(flow.from), Some(flow.to)));
+        assert!(row.contains(&text(&causes.effect_words(flow))), "{row}");
+        for end in [flow.from, flow.to] {
+            let ns = causes.moments[end as usize].ns;
+            let at = marked.iter().find(|line| number(line, "data-m=") == Some(end)).expect("a row of its own");
+            assert!(at.contains(&format!(" data-t={ns} ")), "{at}");
+        }
+    }
+    let turns = marked.iter().filter(|line| line.contains("context switch")).filter(|line| line.contains(" data-d="));
+    assert!(turns.count() >= 3, "turns that end before the death have lengths");
+    assert!(page_of("tlb-shootdown").matches("data-from").count() == page.matches("data-from").count() - rows.len());
+}
+
+#[test]
 fn every_hypothesis_and_its_evidence_is_in_the_page() {
     let (report, triage, held) = subject("user-pointer");
-    let page = html(&Contents { report: &report, triage: &triage, held, rows: 2000 });
+    let page = html(&Contents { report: &report, triage: &triage, causes: None, held, rows: 2000 });
     assert!(triage.hypotheses.len() > 1);
     for one in &triage.hypotheses {
         assert!(page.contains(&text(&one.claim)) && page.contains(&format!("{:.2}", one.score)), "{}", one.claim);
@@ -197,7 +224,8 @@ fn every_hypothesis_and_its_evidence_is_in_the_page() {
 fn the_markdown_of_a_hostile_dump_is_text_of_bounded_length() {
     for rows in [1, 3000] {
         let (report, triage) = hostile(rows);
-        let page = markdown(&Contents { report: &report, triage: &triage, held: Held::default(), rows: 2000 });
+        let page =
+            markdown(&Contents { report: &report, triage: &triage, causes: None, held: Held::default(), rows: 2000 });
         assert!(page.len() < markdown::LIMIT, "{} bytes", page.len());
         let mut fence: Option<String> = None;
         for line in page.lines() {

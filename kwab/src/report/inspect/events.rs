@@ -42,7 +42,8 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
                 let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
                 let text = arguments(&Call { nr: call.nr, name: call.name, args, ..Call::default() });
                 let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
-                EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text: format!("{text} = {value}") }
+                let text = format!("{text} = {value}");
+                EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text, at: None, took_ns: None }
             });
             return shown.collect();
         }
@@ -86,14 +87,17 @@ pub(super) fn timeline(dump: &Dump, rows: usize) -> Vec<EventRow> {
 /// The flight recorder and the function trace by their clock.
 pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let hz = dump.identity().and_then(|identity| identity.tsc_hz).filter(|hz| *hz > 0);
-    let mut found: Vec<(u64, RawRecord<'_>)> = Vec::new();
-    for section in
-        dump.loaded.iter().filter(|section| matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT))
-    {
-        for raw in Records::new(&section.payload).filter(|raw| matches!(raw.kind, Htrace::KIND | FlightEvent::KIND)) {
-            if let Ok(record) = raw.decode() {
+    let mut found: Vec<(u64, At)> = Vec::new();
+    for (index, section) in (0..).zip(&dump.loaded) {
+        if !matches!(section.kind, SectionKind::EVENTS | SectionKind::FLIGHT) {
+            continue;
+        }
+        for (raw, at) in located(index, section) {
+            if matches!(raw.kind, Htrace::KIND | FlightEvent::KIND)
+                && let Ok(record) = raw.decode()
+            {
                 let stamp = record.stamp();
-                found.push((stamp.tsc.or(stamp.ns).unwrap_or(u64::MAX), raw));
+                found.push((stamp.tsc.or(stamp.ns).unwrap_or(u64::MAX), at));
             }
         }
     }
@@ -101,8 +105,9 @@ pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
     let skip = found.len().saturating_sub(rows);
     let shown = found.get(skip..).unwrap_or_default();
     let base = shown.first().map_or(0, |(clock, _)| *clock);
-    let timed = shown.iter().filter_map(|(clock, raw)| {
-        let mut row = row(&raw.decode().ok()?, Some(*raw));
+    let timed = shown.iter().filter_map(|(clock, at)| {
+        let raw = record_at(dump, *at)?;
+        let mut row = EventRow { at: Some(*at), ..row(&raw.decode().ok()?, Some(raw)) };
         if let (None, Some(hz)) = (row.ns, hz)
             && *clock != u64::MAX
         {
@@ -111,6 +116,23 @@ pub(super) fn trace(dump: &Dump, rows: usize) -> Vec<EventRow> {
         Some(row)
     });
     timed.collect()
+}
+
+/// Index of a loaded section, and where a record begins in its payload.
+type At = (u32, u32);
+
+/// The records of a section with their positions, as far as 32 bits hold them.
+fn located(index: u32, section: &LoadedSection) -> impl Iterator<Item = (RawRecord<'_>, At)> {
+    let (mut records, length) = (Records::new(&section.payload), section.payload.len());
+    std::iter::from_fn(move || {
+        let offset = u32::try_from(length - records.rest().len()).ok()?;
+        Some((records.next()?, (index, offset)))
+    })
+}
+
+/// The record at a position.
+fn record_at(dump: &Dump, (section, offset): At) -> Option<RawRecord<'_>> {
+    Records::new(dump.loaded.get(section as usize)?.payload.get(offset as usize..)?).next()
 }
 
 /// Pages whose contents are not what their files say.
@@ -125,32 +147,34 @@ const LOOKED_AT: usize = 4;
 
 /// Wanted events in the order of the log, each return on the row of its call. Only the last events are looked at,
 /// enough for `rows` rows: a recording may hold millions.
-fn paired<'d>(
-    dump: &'d Dump,
+fn paired(
+    dump: &Dump,
     rows: usize,
     telling: impl Fn(RecordKind) -> bool,
     wanted: impl Fn(&AnyRecord<'_>) -> bool,
 ) -> Vec<EventRow> {
     let need = rows.saturating_mul(LOOKED_AT).saturating_add(64);
-    let mut found: Vec<(u64, RawRecord<'d>)> = Vec::new();
-    let mut take = |section: &'d LoadedSection| {
+    let mut found: Vec<(u64, At)> = Vec::new();
+    let mut take = |(index, section): (u32, &LoadedSection)| {
         let before = found.len();
         let mut line = 0;
-        for raw in Records::new(&section.payload).filter(|raw| telling(raw.kind)) {
+        for (raw, at) in located(index, section).filter(|(raw, _)| telling(raw.kind)) {
             let Ok(record) = raw.decode() else { continue };
             line = record.stamp().line.unwrap_or(line);
             if wanted(&record) {
-                found.push((line, raw));
+                found.push((line, at));
             }
         }
         found.len() - before
     };
+    let sections = || (0..).zip(&dump.loaded);
     let rare = |kind| matches!(kind, SectionKind::CAUSE | SectionKind::SYSCALLS | SectionKind::PAGE_CHECKS);
-    for section in dump.loaded.iter().filter(|section| rare(section.kind)) {
+    for section in sections().filter(|(_, section)| rare(section.kind)) {
         take(section);
     }
     let mut events = 0;
-    for section in dump.loaded.iter().rev().filter(|section| section.kind == SectionKind::EVENTS) {
+    let all: Vec<_> = sections().filter(|(_, section)| section.kind == SectionKind::EVENTS).collect();
+    for section in all.into_iter().rev() {
         events += take(section);
         if events >= need {
             break;
@@ -160,24 +184,28 @@ fn paired<'d>(
     found.drain(..found.len().saturating_sub(need));
     let mut rows: Vec<EventRow> = Vec::new();
     let mut open: HashMap<Option<u32>, (usize, SyscallEntry<'_>)> = HashMap::new();
-    for (_, raw) in found {
+    for (_, at) in found {
+        let Some(raw) = record_at(dump, at) else { continue };
         let Ok(record) = raw.decode() else { continue };
+        let row = |record: &AnyRecord<'_>| EventRow { at: Some(at), ..row(record, Some(raw)) };
         match record {
             AnyRecord::SyscallEntry(entry) => {
                 let text = arguments(&called(&entry, [None; 6]));
                 open.insert(entry.tid.or(entry.pid), (rows.len(), entry));
-                rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record, Some(raw)) });
+                rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record) });
             }
             AnyRecord::SyscallExit(exit) => {
                 let value = exit.result.map_or("?".to_string(), |value| result(exit.nr, value));
                 match open.remove(&exit.tid.or(exit.pid)).filter(|(_, entry)| entry.nr == exit.nr) {
                     Some((at, entry)) => {
                         rows[at].text = format!("{} = {value}", arguments(&called(&entry, exit.texts())));
+                        let ends = exit.stamp.ns.zip(entry.stamp.ns);
+                        rows[at].took_ns = ends.and_then(|(end, begin)| end.checked_sub(begin));
                     }
-                    None => rows.push(row(&record, Some(raw))),
+                    None => rows.push(row(&record)),
                 }
             }
-            _ => rows.push(row(&record, Some(raw))),
+            _ => rows.push(row(&record)),
         }
     }
     rows
@@ -202,5 +230,10 @@ fn row(record: &AnyRecord<'_>, raw: Option<RawRecord<'_>>) -> EventRow {
         cpu: stamp.cpu,
         pid: line::pid(record),
         text: line::summary(record, raw),
+        at: None,
+        took_ns: match record {
+            AnyRecord::SyscallRecord(call) => call.duration_ns,
+            _ => None,
+        },
     }
 }

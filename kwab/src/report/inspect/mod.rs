@@ -294,6 +294,12 @@ pub struct EventRow {
     pub pid: Option<u32>,
     /// The event in words.
     pub text: String,
+    /// Its record: index of the loaded section, and where it begins in the payload.
+    #[serde(skip)]
+    pub at: Option<(u32, u32)>,
+    /// How long it took, in nanoseconds, when its record or that of its end says so.
+    #[serde(skip)]
+    pub took_ns: Option<u64>,
 }
 
 /// A profile as a table.

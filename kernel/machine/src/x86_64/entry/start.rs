@@ -28,7 +28,7 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
     uart::init();
     // SAFETY: one processor runs, interrupts are off, and nothing has called up yet.
     unsafe { hooks::set(Hooks { fatal: early_crash::fatal, panic: early_crash::panic, ..Hooks::NONE }) };
-    sync::while_waiting(WhileWaiting { contended: note_contention, relax: tlb::serve });
+    sync::while_waiting(WhileWaiting { contended: note_contention, taken: note_taken, relax: tlb::serve });
     let local = local::first();
     local.register(CpuId(0), 0);
     descriptors::fill_idt(stubs::stub);
@@ -66,6 +66,11 @@ pub(super) extern "C" fn start(start_info: u64) -> ! {
 /// A processor begins to wait for a lock.
 fn note_contention(lock: u64, holder: CpuId) {
     (hooks().note)(&Note::LockContended { lock, holder });
+}
+
+/// The processor has the lock that it waited for.
+fn note_taken(lock: u64) {
+    (hooks().note)(&Note::LockTaken { lock });
 }
 
 fn platform(facts: &acpi::Facts) -> &'static str {
