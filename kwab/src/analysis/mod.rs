@@ -42,6 +42,7 @@ mod origin;
 mod page_order;
 mod quote;
 mod reach;
+mod replay;
 mod rings;
 pub mod rules;
 mod space;

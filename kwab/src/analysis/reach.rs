@@ -28,6 +28,8 @@ const DECIDED: usize = 3;
 const MOST_DECIDERS: usize = 3;
 /// Functions of a system call that are named, and calls between them and the handler.
 const MOST_PARTS: usize = 10;
+/// Functions among which those are looked for that are named first.
+const MOST_SORTED: usize = 64;
 const SHALLOW: usize = 2;
 
 /// The functions that may have made the error that a system call ended with, with their source lines, nearest to its
@@ -75,6 +77,37 @@ pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<Stri
 /// The functions that a system call is made of: its handler, then what that has inlined and what it calls, nearest
 /// first. Empty without an image of this workspace's kernel.
 pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
+    let mut found = all_parts(symbols, nr, MOST_PARTS);
+    found.truncate(MOST_PARTS);
+    found
+}
+
+/// As [`parts`], those of some modules first: a call has many parts, and few have to do with what a thread waits for.
+pub(super) fn parts_near(symbols: &Symbols, nr: i64, modules: &[&str]) -> Vec<String> {
+    let mut found = all_parts(symbols, nr, MOST_SORTED);
+    found.sort_by_key(|name| !modules.contains(&module(name)));
+    found.truncate(MOST_PARTS);
+    found
+}
+
+/// The module of a function: `kernel::fs::pipe` of `<kernel::fs::pipe::Pipe as kernel::fs::File>::read`.
+pub(super) fn module(name: &str) -> &str {
+    let own = name.trim_start_matches(['<', '&', ' ']);
+    let path = own.split([' ', '>', '{', '<']).next().unwrap_or(own);
+    // `module::<impl Trait>::method`
+    if let Some(module) = path.strip_suffix("::") {
+        return module;
+    }
+    let parent = path.rsplit_once("::").map_or(path, |(parent, _)| parent);
+    // A method of a type is one level deeper.
+    let is_type = |part: &str| part.starts_with(|c: char| c.is_ascii_uppercase());
+    match parent.rsplit_once("::") {
+        Some((outer, last)) if is_type(last) => outer,
+        _ => parent,
+    }
+}
+
+fn all_parts(symbols: &Symbols, nr: i64, enough: usize) -> Vec<String> {
     let Some(handler) = handler(symbols, nr) else { return Vec::new() };
     let mut queue = VecDeque::from([(handler, 0)]);
     let mut seen = BTreeSet::from([handler]);
@@ -94,11 +127,10 @@ pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
             calls.extend(target.filter(|target| depth < SHALLOW && is_suspect(symbols, *target)));
         }
         queue.extend(calls.into_iter().filter(|target| seen.insert(*target)).map(|target| (target, depth + 1)));
-        if found.len() >= MOST_PARTS {
+        if found.len() >= enough {
             break;
         }
     }
-    found.truncate(MOST_PARTS);
     found
 }
 
@@ -164,4 +196,23 @@ fn maker(symbols: &Symbols, at: u64) -> Option<(String, Option<String>)> {
     let line = frame.line.filter(|line| *line != 0);
     let place = frame.file.as_deref().zip(line).map(|(file, line)| format!("{file}:{line}"));
     Some((frame.function.as_deref()?.to_owned(), place))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::module;
+
+    #[test]
+    fn the_module_of_a_function_is_that_of_its_type() {
+        for name in [
+            "kernel::fs::pipe::open",
+            "kernel::fs::pipe::Pipe::read",
+            "<kernel::fs::pipe::Pipe as kernel::fs::File>::read",
+            "kernel::fs::pipe::<impl kernel::fs::File>::read",
+            "<kernel::fs::pipe::Pipe>::read",
+        ] {
+            assert_eq!(module(name), "kernel::fs::pipe", "{name}");
+        }
+        assert_eq!(module("main"), "main");
+    }
 }

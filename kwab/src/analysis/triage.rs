@@ -77,6 +77,7 @@ const ELSEWHERE: &[&str] = &[
     "PAGE",
     "AUDIT",
     "INVARIANT",
+    "ANSWER",
     "TLB",
     "OOM",
     "LEAK",

@@ -7,7 +7,7 @@ use super::{House, Violation};
 /// Each crate and the workspace crates it may depend on, in any section of its manifest.
 const ALLOWED: &[(&str, &[&str])] = &[
     ("kwab-format", &[]),
-    ("kwab", &["kwab-format", "linux-abi"]),
+    ("kwab", &["kwab-format", "kernel-logic", "linux-abi"]),
     ("kwab-cli", &["kwab", "kwab-tui"]),
     ("kwab-tui", &["kwab"]),
     ("kwab-python", &["kwab"]),

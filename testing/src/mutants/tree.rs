@@ -33,6 +33,7 @@ const PARTS: &[&str] = &[
     "kwab",
     "kwab-cli",
     "kwab-format",
+    "kwab-python",
     "kwab-tui",
     "rust-toolchain.toml",
     "testing/Cargo.toml",
@@ -268,5 +269,20 @@ impl Complaint {
             })
         };
         (0..).zip(mutants).filter(|(_, mutant)| is_there(mutant)).map(|(number, _)| number).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_copy_holds_every_member_of_the_workspace() {
+        let manifest: toml::Value = toml::from_str(&paths::read(&paths::root().join("Cargo.toml")).unwrap()).unwrap();
+        let members = manifest["workspace"]["members"].as_array().unwrap();
+        for member in members.iter().filter_map(toml::Value::as_str) {
+            let holds = |part: &&str| Path::new(member).starts_with(part) || Path::new(part).starts_with(member);
+            assert!(PARTS.iter().any(holds), "{member} is not copied");
+        }
     }
 }

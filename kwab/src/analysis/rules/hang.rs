@@ -142,6 +142,7 @@ fn told_of(ctx: &Context<'_, '_>) -> Claim {
 fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Claim {
     let guilty = blame_of(ctx, task);
     let chain = holders::chain(ctx, task);
+    let waker = before::waker(ctx, task, guilty.as_ref());
     let held_in = guilty.as_ref().filter(|_| chain.is_empty()).map(|guilty| format!(", in {}", guilty.name));
     let state = task.state.and_then(TaskState::name).unwrap_or("asleep");
     let seconds = task.state_ns.map(|ns| format!(" for {:.1} s", ns as f64 / 1e9)).unwrap_or_default();
@@ -159,6 +160,7 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Clai
             .because(if failed.own { 0.25 } else { 0.15 }, failed.row, Some(failed.at))
             .because_if(0.05, failed.makers.map(|row| (row, None)));
     }
+    claim = claim.because_if(0.05, waker.map(|(row, at)| (row, Some(at))));
     if SLEEPS.iter().any(|name| text(task.wait_reason) == *name) {
         claim = claim.because_if(0.0, keepers::in_words(ctx, Promise::Deadline).map(|row| (row, None)));
     }
@@ -259,6 +261,7 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
         claim
             .because_if(0.2, ran_for)
             .because_if(0.05, fault_loop::entry(ctx, set))
+            .because_if(0.1, before::repeats(ctx, tid).map(|(row, at)| (row, Some(at))))
             .because_if(0.05, repeats)
             .blames(guilty),
     )

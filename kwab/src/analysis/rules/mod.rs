@@ -5,6 +5,7 @@
 //! proves a cause (a page that is not what its file says) comes first. What an audit did not find adds nothing: it may
 //! not have been able to see it.
 
+mod answers;
 mod before;
 mod damage;
 mod deaths;
@@ -130,6 +131,14 @@ pub const RULES: &[Rule] = &[
         &[TASKS, CALLS, LOCKS, FLIGHT, PTES, MAP, REGS, STACKS],
         &["kwab inspect FILE --section tasks,bt,syscalls"],
         invariants::violated,
+    ),
+    rule(
+        "ANSWER",
+        "wrong answer of the kernel",
+        "system calls, their answers, mappings",
+        &[CALLS],
+        &["kwab inspect FILE --section syscalls,vmas"],
+        answers::wrong,
     ),
     rule(
         "TLB",

@@ -80,7 +80,9 @@ fn ip_is_never_recorded(ctx: &Context<'_, '_>) -> Option<RecordRef> {
 pub(super) fn jump_to_zero(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let death = &ctx.death;
     let Some(ip) = death.ip.filter(|&ip| ip < 0x1000 && by_address(ctx)) else { return Vec::new() };
-    let from = ctx.trace.iter().find(|frame| frame.ip != ip && !frame.machinery && frame.name.is_some());
+    // A log may print frames without addresses; the jump itself has no name.
+    let is_caller = |frame: &TraceFrame| (frame.ip != ip || frame.ip == 0) && !frame.machinery;
+    let from = ctx.trace.iter().find(|frame| is_caller(frame) && frame.name.is_some());
     let view = ctx.view();
     let top = death.sp.and_then(|sp| Some((view.word(sp)?, view.memory_at(sp)?.0.at)));
     let who = side(ctx);
@@ -243,6 +245,10 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
             .because_if(0.1, register.map(|name| (format!("{name} holds it"), death.registers_at)))
             .because_if(0.1, instruction(ctx));
         return vec![claim];
+    }
+    // Of an address that a pattern makes, the rule of freed memory says more.
+    if death.fault_addr.or(death.ip).is_some_and(|addr| is_poison(addr).is_some()) {
+        return Vec::new();
     }
     if death.vector == Some(13) && death.in_kernel {
         let claim = Claim::new(format!("general protection fault in the kernel{}", ctx.in_culprit()))

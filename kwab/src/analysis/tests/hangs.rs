@@ -153,6 +153,39 @@ fn the_failed_call_of_the_parent_counts_less_and_that_of_a_stranger_not_at_all()
 }
 
 #[test]
+fn the_call_that_was_to_wake_a_sleeper_is_the_first_of_its_kind_that_a_relative_made_since() {
+    let hang = |caller: u32, nr: i64, at: u64| {
+        let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 4, "recvmsg"));
+        let maker = maker.put(SectionKind::TASKS, &Task { state_ns: Some(SECOND), ..sleeper(3, 4, "nanosleep") });
+        let maker = maker.put(SectionKind::TASKS, &Task { state_ns: Some(SECOND), ..sleeper(9, 1, "nanosleep") });
+        judge_as(&kernel(), &maker.put(SectionKind::SYSCALLS, &called(caller, nr, 5, at)))
+    };
+    let text = |triage: &Triage| format!("{:?}", triage.hypotheses);
+    let woken = text(&hang(3, 46, 7 * SECOND));
+    assert!(woken.contains("process 3: sendmsg(0, 0x7000, 0) = 5, 2000.0 ms after it went to sleep"), "{woken}");
+    assert!(woken.contains("it is made of kernel::syscalls::send_message"), "{woken}");
+    // Before it slept, by a stranger, and of a kind that wakes sleepers of another kind.
+    for (caller, nr, at) in [(3, 46, SECOND), (9, 46, 7 * SECOND), (3, 38, 7 * SECOND)] {
+        let other = text(&hang(caller, nr, at));
+        assert!(!other.contains("to wake it"), "{caller} {nr} {at}: {other}");
+    }
+}
+
+#[test]
+fn calls_that_a_busy_thread_makes_again_and_again_are_told_once() {
+    let values = regs(&[(RegId::RIP, 0x40_1000), (RegId::CS, 0x33)]);
+    let spin = |results: &[i64]| {
+        let calls = results.iter().map(|result| called(2, 46, *result, SECOND));
+        let maker = calls.fold(stopped_with(&values), |maker, call| maker.put(SectionKind::SYSCALLS, &call));
+        format!("{:?}", judge_as(&kernel(), &maker).hypotheses)
+    };
+    let told = spin(&[0; 9]);
+    assert!(told.contains("its last 9 calls are sendmsg(0, 0x7000, 0) = 0 again and again, made of"), "{told}");
+    assert!(spin(&[1, 2, 1, 2, 1, 2, 1, 2, 1, 2, 1, 2]).contains("its last 12 calls are"));
+    assert!(!spin(&[1, 2, 3, 4, 5, 6, 7, 8, 9]).contains("again and again"));
+}
+
+#[test]
 fn a_sleeper_past_its_deadline_is_overdue_and_the_timer_s_functions_are_named_for_our_kernel_alone() {
     let hang = |maker: Maker, deadline: u64| {
         let task = Task { deadline_ns: Some(deadline), ..sleeper(1, 0, "nanosleep") };

@@ -423,3 +423,38 @@ fn a_program_on_the_console_does_not_kill_the_kernel_by_words() {
     let own = printed("[PANIC] CPU=0\nit is true\nPID=1 TID=1 comm=init\n");
     assert!(own.iter().any(|triage| triage.died), "the kernel's own words");
 }
+
+#[test]
+fn a_protection_fault_at_a_poisoned_address_is_not_one_of_which_the_address_is_not_known() {
+    let log = "\
+        [   12.345678] general protection fault, probably for non-canonical address 0xdead000000000122: 0000 [#1]\n\
+        [   12.345679] CPU: 3 PID: 1234 Comm: kworker/3:1 Not tainted 6.1.0 #1\n\
+        [   12.345681] RIP: 0010:__list_del_entry_valid+0x29/0x90\n\
+        [   12.345683] RSP: 0018:ffffb2e5c0a3fe18 EFLAGS: 00010217\n\
+        [   12.345684] RAX: dead000000000122 RBX: ffff8e0f4a3c1000 RCX: dead000000000122\n\
+        [   12.345689] Call Trace:\n\
+        [   12.345691]  process_one_work+0x1c7/0x380\n\
+        [   12.345696] ---[ end trace 0000000000000000 ]---\n";
+    let dumps = dumps_of(log.as_bytes(), "poison.log");
+    let triage = judge(dumps.into_iter().next().unwrap());
+    assert_eq!(triage.hypotheses[0].rule, "POISON");
+    assert!(triage.hypotheses.iter().all(|found| found.rule != "WILD"), "{:#?}", triage.hypotheses);
+}
+
+#[test]
+fn a_jump_to_zero_names_the_caller_that_a_log_prints_without_its_address() {
+    let log = "[   10.000001] BUG: kernel NULL pointer dereference, address: 0000000000000000\n\
+               [   10.000002] #PF: supervisor instruction fetch in kernel mode\n\
+               [   10.000003] #PF: error_code(0x0010) - not-present page\n\
+               [   10.000005] Oops: 0010 [#1] PREEMPT SMP PTI\n\
+               [   10.000006] CPU: 1 PID: 77 Comm: cat Not tainted 6.1.0 #1\n\
+               [   10.000007] RIP: 0010:0x0\n\
+               [   10.000009] RSP: 0018:ffffb2e5c0a3fe18 EFLAGS: 00010217\n\
+               [   10.000012] Call Trace:\n\
+               [   10.000014]  vfs_read+0x9d/0x1a0\n\
+               [   10.000015]  ksys_read+0x5f/0xe0\n\
+               [   10.000016]  </TASK>\n";
+    let triage = judge(dumps_of(log.as_bytes(), "call.log").into_iter().next().unwrap());
+    let first = &triage.hypotheses[0];
+    assert!(first.rule == "JUMP-ZERO" && first.claim.ends_with("last known in vfs_read+0x9d"), "{}", first.claim);
+}

@@ -1,5 +1,6 @@
 //! Judges every rule on dumps written for it: where it must speak, where it must be silent, and with parts lost.
 
+mod answers;
 mod audit;
 mod damage;
 mod deaths;
