@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use crate::suggested::{Suggested, audit_rules};
+
 /// The commands that draw conclusions.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Analysis {
@@ -60,6 +62,7 @@ pub(crate) struct AuditVm {
     pub which: Which,
     /// Only these rules, separated by commas.
     #[arg(long, value_delimiter = ',', value_name = "ID,…")]
+    #[arg(value_parser = Suggested(audit_rules), hide_possible_values = true)]
     pub rule: Vec<String>,
     /// List the rules and exit.
     #[arg(long)]

@@ -2,9 +2,11 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::analyses::Which;
+pub(crate) use crate::sharing::{Doctor, Redact};
+use crate::suggested::{Suggested, section_kinds};
 
 /// Crash dumps of kernels: import them from serial logs, look at them, check them.
 #[derive(Debug, Parser)]
@@ -24,6 +26,9 @@ pub(crate) struct Arguments {
     /// is left out and named.
     #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
+    /// Write the report as JSON into this file too, as --json prints it; the file is replaced, an input never.
+    #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    pub json_out: Option<PathBuf>,
     /// A dump or serial log to triage; directories or several files to browse or list.
     #[arg(value_name = "FILE|LOG|DIR", required = true)]
     pub paths: Vec<PathBuf>,
@@ -43,6 +48,25 @@ fn size(text: &str) -> Result<u64, String> {
         };
     let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, as 1048576, 64M or 2G".to_owned())?;
     number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".to_owned())
+}
+
+impl Command {
+    /// Whether the command makes one report that `--json` prints whole.
+    pub(crate) const fn reports(&self) -> bool {
+        !matches!(
+            self,
+            Self::Follow(_)
+                | Self::Export(_)
+                | Self::Report(_)
+                | Self::Mcp(_)
+                | Self::McpCall(_)
+                | Self::Tui(_)
+                | Self::Cat(_)
+                | Self::Schema(_)
+                | Self::Completions(_)
+                | Self::Man(_)
+        )
+    }
 }
 
 /// When to use colours.
@@ -94,6 +118,10 @@ pub(crate) enum Command {
     Check(Check),
     /// Write what survives of a damaged dump as a sound one.
     Salvage(Salvage),
+    /// Make a dump that may be shared: nothing of users stays.
+    Redact(Redact),
+    /// Say what this machine lacks, what for, and the command that mends it.
+    Doctor(Doctor),
     /// Keep an index of the dumps of a directory, from which list answers.
     Index(Index),
     /// List dumps, those of the same crash together.
@@ -335,6 +363,7 @@ pub(crate) struct Export {
     pub output: Option<PathBuf>,
     /// Only sections of these kinds, separated by commas (see kwab check --json).
     #[arg(short, long, value_delimiter = ',', value_name = "KIND,…")]
+    #[arg(value_parser = Suggested(section_kinds), hide_possible_values = true)]
     pub section: Vec<String>,
     /// File, directory or initramfs with images, for core files and stacks; may be given several times.
     #[arg(long, value_name = "PATH")]
@@ -570,6 +599,7 @@ pub(crate) struct Cat {
     #[command(flatten)]
     pub which: Which,
     /// Kind of section (log, kept, events, …), or its number in the dump.
+    #[arg(value_parser = Suggested(section_kinds), hide_possible_values = true)]
     pub section: String,
     /// The payload's bytes as they are in the dump, checked and unpacked.
     #[arg(long)]
@@ -610,6 +640,10 @@ pub(crate) enum SchemaOf {
     DiffOfDirectories,
     /// kwab salvage --json
     Salvage,
+    /// kwab redact --json
+    Redact,
+    /// kwab doctor --json
+    Doctor,
     /// kwab triage --json
     Triage,
     /// kwab audit-vm --json

@@ -11,6 +11,7 @@ mod catalogue;
 mod cli;
 mod commands;
 mod failure;
+mod health;
 mod inputs;
 mod mcp;
 mod output;
@@ -18,6 +19,8 @@ mod page;
 mod paint;
 mod render;
 mod serving;
+mod sharing;
+mod suggested;
 
 use std::process::ExitCode;
 

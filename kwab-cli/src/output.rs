@@ -4,6 +4,8 @@
 
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 use kwab::output::{Inputs, Replace, Target, Unnamed};
@@ -64,6 +66,60 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<()> {
         return to_stdout(|out| Ok(serde_json::to_writer(out, &part)?));
     }
     to_stdout(|out| {
+        serde_json::to_writer_pretty(plain::JsonWriter(&mut *out), value)?;
+        out.write_all(b"\n")
+    })
+}
+
+/// Where the JSON of this run's report goes beside its text (`--json-out`), and whether it was written.
+static BESIDE: OnceLock<(Output, AtomicBool)> = OnceLock::new();
+
+/// Has the JSON of this run's report written to `path` too; a file there is replaced, unless the command line names it.
+pub(crate) fn set_beside(path: &Path) -> Result<()> {
+    if crate::inputs::is_confined() {
+        anyhow::bail!("--json-out: this server writes no file");
+    }
+    // Any file that an argument names may be an input: the command's own, its symbols, its baseline.
+    let named: Vec<PathBuf> = std::env::args_os().skip(1).flat_map(|word| parts(&word)).collect();
+    let mentions = named.iter().filter(|name| *name == path).count();
+    let inputs = named.iter().filter(|name| *name != path || mentions > 1).map(PathBuf::as_path);
+    let output = Output::of(Some(path), true, inputs.chain([Path::new("-")]))?;
+    if output.is_stdout() {
+        anyhow::bail!("--json-out: the text goes to stdout; name a file, or use --json");
+    }
+    // A dump in a directory that the command reads is not named by an argument.
+    let mut first = [0];
+    let is_other =
+        |mut file: std::fs::File| io::Read::read(&mut file, &mut first).is_ok_and(|n| n == 1) && first != *b"{";
+    if let Target::File(file) = &output.target
+        && std::fs::File::open(file).is_ok_and(is_other)
+    {
+        anyhow::bail!("--json-out: {}: exists and is not a report; it is not replaced", crate::failure::shown(path));
+    }
+    // A second call would be a defect; the first one holds.
+    let _ = BESIDE.set((output, AtomicBool::new(false)));
+    Ok(())
+}
+
+/// The paths that a word of the command line can name: itself, and what stands behind `=`.
+fn parts(word: &std::ffi::OsStr) -> Vec<PathBuf> {
+    use std::os::unix::ffi::OsStrExt as _;
+    let value = word.as_bytes().splitn(2, |byte| *byte == b'=').nth(1);
+    [Some(word), value.map(std::ffi::OsStr::from_bytes)].into_iter().flatten().map(PathBuf::from).collect()
+}
+
+/// Whether a file waits for the JSON of the report.
+pub(crate) fn has_beside() -> bool {
+    BESIDE.get().is_some()
+}
+
+/// Writes a report as JSON beside what is printed, where `--json-out` asks for it.
+pub(crate) fn beside(value: &impl serde::Serialize) -> Result<()> {
+    let Some((output, written)) = BESIDE.get() else { return Ok(()) };
+    if written.swap(true, Ordering::Relaxed) {
+        anyhow::bail!("--json-out: there is more than one report; choose a dump with --dump");
+    }
+    output.write(|out| {
         serde_json::to_writer_pretty(plain::JsonWriter(&mut *out), value)?;
         out.write_all(b"\n")
     })

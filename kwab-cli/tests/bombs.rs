@@ -96,6 +96,8 @@ const COMMANDS: &[&[&str]] = &[
     &["cat", "bomb.kwab", "events"],
     &["cat", "bomb.kwab", "memory"],
     &["salvage", "bomb.kwab", "-o", "good.kwab", "--force"],
+    &["redact", "bomb.kwab", "-o", "shared.kwab", "--force", "--keep", "kernel"],
+    &["redact", "bomb.kwab", "-o", "shared.kwab", "--force", "--keep", "structure", "--json-out", "removed.json"],
     &["export", "--to", "jsonl", "bomb.kwab"],
     &["export", "--to", "json", "bomb.kwab"],
     &["export", "--to", "csv", "bomb.kwab"],

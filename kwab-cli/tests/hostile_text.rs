@@ -74,6 +74,8 @@ const COMMANDS: &[&str] = &[
     "cat D nonsense",
     "salvage D -o good.kwab",
     "salvage D -o good.kwab --force --json",
+    "redact D -o shared.kwab --force --keep kernel",
+    "redact D -o shared.kwab --force --keep kernel --json",
     "import D",
     "export D --to elf-core -o core",
 ];

@@ -25,6 +25,8 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "diff",
         "diff-of-directories",
         "salvage",
+        "redact",
+        "doctor",
         "triage",
         "audit-vm",
         "verify-pages",
@@ -72,6 +74,8 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("diff", 1, &run(folder.path(), &["diff", &dump, &other, "--json"]).stdout);
         keeps("diff-of-directories", 1, &run(folder.path(), &["diff", ".", ".", "--json"]).stdout);
         keeps("salvage", 1, &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
+        let redact = ["redact", &dump, "-o", "shared.kwab", "--keep", "kernel", "--json", "--force"];
+        keeps("redact", 1, &run(folder.path(), &redact).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
             keeps(analysis, 3, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
         }
@@ -79,6 +83,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
     let folder = folder();
     std::fs::copy(common::log(LOGS[0]), folder.path().join("a.log")).expect("copied");
     std::fs::write(folder.path().join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    keeps("doctor", 1, &run(folder.path(), &["doctor", "--json"]).stdout);
     keeps("index", 1, &run(folder.path(), &["index", ".", "--json"]).stdout);
     keeps("ci", 1, &run(folder.path(), &["ci", "a.log", "--baseline", "known.toml", "--json"]).stdout);
     let told = run(folder.path(), &["follow", "--exec", "cat a.log", "--json"]).stdout;

@@ -23,6 +23,7 @@ use kwab::import::{Options, import, import_channel};
 use kwab::memory::{Ram, Wanted};
 use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
 use kwab::oracle::{self, CompareOptions, of_dumps};
+use kwab::redact::{Policy, redact};
 use kwab::report::address::search::{Pattern, search};
 use kwab::report::address::translate::translate;
 use kwab::report::address::whatis::Question;
@@ -76,6 +77,16 @@ pub const COMMANDS: &[Command] = &[
     Command {
         name: "salvage",
         run: |bytes| with_file(bytes, |file| drop(salvage::salvage(&file, "x", &mut Vec::new()))),
+    },
+    Command {
+        name: "redact",
+        run: |bytes| {
+            with_file(bytes, |file| {
+                for policy in [Policy::Kernel, Policy::Structure] {
+                    drop(redact(&file, "x", policy, &mut Vec::new()));
+                }
+            });
+        },
     },
     Command {
         name: "import",

@@ -36,6 +36,7 @@ pub(crate) fn run_translate(arguments: &Translate) -> Result<ExitCode> {
     let case = dump.case();
     let space = arguments.space.find(&case, &arguments.dump)?;
     let answer = translate(&case, &Ram::of(&dump), &space, arguments.address, &shown(&arguments.dump));
+    output::beside(&answer)?;
     if arguments.json {
         output::json(&answer)?;
     } else {
@@ -53,6 +54,7 @@ pub(crate) fn run_search(arguments: &Search) -> Result<ExitCode> {
     let images = load_images(&case, &arguments.symbols)?;
     let (ram, name) = (Ram::of(&dump), shown(&arguments.dump));
     let report = search(&case, &ram, &images.symbols, &pattern, arguments.rows, &name);
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {
@@ -92,6 +94,7 @@ pub(crate) fn run_whatis(arguments: &Whatis) -> Result<ExitCode> {
     let question =
         Question { case: &case, ram: &ram, symbols: &images.symbols, space: &space, addr: arguments.address };
     let answer = question.answer(arguments.physical, &shown(&arguments.dump));
+    output::beside(&answer)?;
     if arguments.json {
         output::json(&answer)?;
     } else {

@@ -87,7 +87,7 @@ pub(super) fn check_sources(options: &SymbolOptions) -> Result<()> {
 
 /// What a build of this workspace leaves behind: kernels of every profile, then the guest's programs and the host's. A
 /// whole build tree is not searched: that takes longer than everything else.
-fn built() -> Vec<PathBuf> {
+pub(super) fn built() -> Vec<PathBuf> {
     let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| PathBuf::from("target"), PathBuf::from);
     let profiles = files(&target.join("x86_64-unknown-none"), Path::is_dir);
     let mut built: Vec<PathBuf> = profiles.into_iter().map(|profile| profile.join("kernel")).collect();
@@ -131,6 +131,7 @@ fn status(found: bool, losses: &[String]) -> ExitCode {
 }
 
 fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) -> Result<()> {
+    output::beside(report)?;
     if json {
         return output::json(report);
     }
@@ -143,7 +144,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let backing = backing(arguments.backing.as_ref())?;
     let mut is_doubtful = false;
     let dump = match find(&arguments.dump, arguments.which.number)? {
-        log::Found::Quiet(quiet) if !arguments.json => {
+        log::Found::Quiet(quiet) if !arguments.json && !output::has_beside() => {
             output::text(&quiet.text())?;
             return Ok(ExitCode::from(if quiet.is_doubtful() { FINDINGS } else { 0 }));
         }

@@ -50,6 +50,7 @@ pub(crate) fn run(arguments: &Bisect) -> Result<ExitCode> {
         _ => 1,
     };
     let report = BisectReport { schema: SCHEMA, signature: trial.signature, tried: trial.tried, outcome, good, bad };
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else if outcome != Outcome::Single {

@@ -53,6 +53,7 @@ pub(crate) fn run(arguments: &Capture) -> Result<ExitCode> {
         })?;
     }
     let report = report(source, &output, snapshot.as_ref(), totals);
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else if output.is_stdout() {

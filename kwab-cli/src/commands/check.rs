@@ -34,10 +34,12 @@ pub(crate) fn run(arguments: &Check) -> Result<ExitCode> {
     }
     let sound = reports.iter().all(|report| report.sound);
     let readable = unreadable.is_empty();
+    let report = CheckReports { schema: SCHEMA, dumps: reports, unreadable };
+    output::beside(&report)?;
     if arguments.json {
-        output::json(&CheckReports { schema: SCHEMA, dumps: reports, unreadable })?;
+        output::json(&report)?;
     } else if !arguments.quiet {
-        output::text(&reports.iter().map(render::tables::check).collect::<String>())?;
+        output::text(&report.dumps.iter().map(render::tables::check).collect::<String>())?;
     }
     Ok(ExitCode::from(match (readable, sound) {
         (false, _) => FAILED,

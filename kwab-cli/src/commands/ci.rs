@@ -61,6 +61,7 @@ pub(crate) fn run(arguments: &Ci, color: Color) -> Result<ExitCode> {
 
 /// The page, the JSON or the annotations on stdout.
 fn say_it(arguments: &Ci, report: &CiReport, color: Color) -> Result<()> {
+    output::beside(report)?;
     if arguments.json {
         let mut text = Vec::new();
         serde_json::to_writer_pretty(kwab::plain::JsonWriter(&mut text), report)?;

@@ -49,6 +49,7 @@ fn of_dumps(arguments: &Diff, style: Style) -> Result<ExitCode> {
     let (left, left_sound) = subject(&arguments.left, arguments)?;
     let (right, right_sound) = subject(&arguments.right, arguments)?;
     let found = diff(left, right);
+    output::beside(&found)?;
     if arguments.json {
         output::json(&found)?;
     } else {
@@ -76,6 +77,7 @@ fn of_folders(arguments: &Diff, style: Style) -> Result<ExitCode> {
     let (left, right) = (entries(&arguments.left), entries(&arguments.right));
     let sound = left.iter().chain(&right).all(|entry: &CatalogueEntry| entry.sound);
     let found = folders(&left, &right);
+    output::beside(&found)?;
     if arguments.json {
         output::json(&found)?;
     } else {

@@ -49,6 +49,7 @@ pub(crate) fn run(arguments: &Import) -> Result<ExitCode> {
     let total = dumps.len();
     let dumps = chosen(dumps, &mut report, &destination, arguments)?;
     let paths = if arguments.dry_run { Vec::new() } else { put(dumps, total, &mut report, &destination, arguments)? };
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {

@@ -21,6 +21,7 @@ pub(crate) fn run(arguments: &Index) -> Result<ExitCode> {
     std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
     let index = catalogue::index_of(folder, arguments.index.as_deref());
     let done = catalogue::refresh(folder, &index)?;
+    output::beside(&done)?;
     if arguments.json {
         output::json(&done)?;
         return Ok(ExitCode::SUCCESS);

@@ -26,6 +26,7 @@ const JUDGED_WHOLE: u64 = 8 << 20;
 /// Runs the command.
 pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
     let report = report(arguments)?;
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {

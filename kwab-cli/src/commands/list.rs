@@ -43,6 +43,7 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     entries.retain(|entry| filter.holds(entry));
     let sound = entries.iter().all(|entry| entry.sound);
     let catalogue = Catalogue::of(entries, order(arguments.sort));
+    output::beside(&catalogue)?;
     if arguments.json {
         output::json(&catalogue)?;
     } else {

@@ -11,6 +11,7 @@ use kwab::capture::CaptureReport;
 use kwab::follow::FollowLine;
 use kwab::import::ImportReport;
 use kwab::oracle::report::OracleReport;
+use kwab::redact::RedactReport;
 use kwab::report::address::search::SearchReport;
 use kwab::report::address::translate::Translation;
 use kwab::report::address::whatis::WhatIs;
@@ -40,6 +41,8 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Diff => schemars::schema_for!(Difference),
         SchemaOf::DiffOfDirectories => schemars::schema_for!(FolderDifference),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),
+        SchemaOf::Redact => schemars::schema_for!(RedactReport),
+        SchemaOf::Doctor => schemars::schema_for!(crate::health::Health),
         SchemaOf::Triage => schemars::schema_for!(TriageReport),
         SchemaOf::AuditVm => schemars::schema_for!(AuditReport),
         SchemaOf::VerifyPages => schemars::schema_for!(VerifyReport),

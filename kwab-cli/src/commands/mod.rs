@@ -8,6 +8,7 @@ mod cat;
 mod check;
 mod ci;
 mod diff;
+mod doctor;
 mod export;
 mod export_other;
 mod follow;
@@ -21,6 +22,7 @@ mod mcp;
 mod open;
 mod oracle;
 mod print;
+mod redact;
 mod report;
 mod salvage;
 mod tui;
@@ -34,11 +36,18 @@ use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
 use crate::failure::{about, is_stdio, shown, system};
-use crate::inputs;
+use crate::{inputs, output};
 
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     kwab::model::memory::set_limit(arguments.max_mem);
+    if let Some(path) = &arguments.json_out {
+        let reports = arguments.command.as_ref().is_none_or(Command::reports);
+        if !reports || takes_the_terminal(&arguments) {
+            anyhow::bail!("--json-out: this command makes no report; kwab help says which have --json");
+        }
+        output::set_beside(path)?;
+    }
     run_command(arguments)
 }
 
@@ -66,6 +75,8 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::Check(arguments) => check::run(&arguments),
         Command::Report(arguments) => report::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
+        Command::Redact(arguments) => redact::run(&arguments),
+        Command::Doctor(arguments) => doctor::run(&arguments, color),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Mcp(arguments) => mcp::run(&arguments, max_mem),

@@ -41,6 +41,7 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     let bad = open(&arguments.bad)?;
     let options = CompareOptions { program: arguments.program.clone() };
     let report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {

@@ -33,6 +33,7 @@ pub(crate) fn run(arguments: &Print) -> Result<ExitCode> {
     let asked = expression.as_ref().map(|(text, expression)| (*text, expression));
     let report = print(subject, asked, choice, limits, &shown(&arguments.dump))
         .map_err(|error| about(&arguments.dump, error))?;
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {

@@ -72,6 +72,7 @@ fn one(arguments: &Salvage, mut file: DumpFile, output: &Output) -> Result<ExitC
     })?;
     let mut report = outcome.ok_or_else(|| about(output.path(), system(&std::io::ErrorKind::Other.into())))?;
     report.output = if output.is_stdout() { "stdout".to_string() } else { output.path().display().to_string() };
+    output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
     } else {

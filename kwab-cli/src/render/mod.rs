@@ -4,10 +4,12 @@ pub(crate) mod address;
 pub(crate) mod analysis;
 pub(crate) mod ci;
 pub(crate) mod diff;
+pub(crate) mod doctor;
 pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod print;
+pub(crate) mod redact;
 pub(crate) mod tables;
 
 use kwab::plain;

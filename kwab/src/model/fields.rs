@@ -89,7 +89,7 @@ pub fn is_text(record: &str, field: &str) -> bool {
 }
 
 /// Splits `length, bytes` off the front: FORMAT.md, "lists".
-pub(super) fn split_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
+pub(crate) fn split_prefixed(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let (&first, rest) = bytes.split_first()?;
     let (len, rest) = match first {
         254 => rest.split_first_chunk::<2>().map(|(len, rest)| (usize::from(u16::from_le_bytes(*len)), rest))?,

@@ -37,6 +37,12 @@ impl IndexCache {
         Self { dir: None }
     }
 
+    /// The directory, when there is one.
+    #[must_use]
+    pub fn folder(&self) -> Option<&std::path::Path> {
+        self.dir.as_deref()
+    }
+
     /// The index of this name, if there is a sound one.
     pub(super) fn load(&self, key: &str) -> Option<Index> {
         Index::open(File::open(self.path(key)?).ok()?).ok()
