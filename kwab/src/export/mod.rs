@@ -8,6 +8,7 @@ mod lanes;
 mod perfetto;
 mod ranges;
 mod spans;
+mod threads;
 
 #[cfg(test)]
 mod tests;
