@@ -3,6 +3,7 @@
 //! | format | reader | becomes |
 //! |---|---|---|
 //! | ELF core of a process | `elf_core` | its death (`process`) |
+//! | minidump | `minidump` | the same |
 //! | ELF core of a machine | [`crate::capture`] | all its memory |
 //! | `qemu -d int,cpu_reset` | `qemu` | each triple fault |
 //!
@@ -10,6 +11,8 @@
 //! has; what it makes grows with the file and not with what the file claims.
 
 mod elf_core;
+mod file_memory;
+mod minidump;
 mod process;
 mod qemu;
 
@@ -29,6 +32,8 @@ use crate::import::{ImportError, ImportReport, Options, PendingDump};
 pub enum Format {
     /// An ELF core, of a process or of a machine.
     ElfCore,
+    /// A minidump of a process.
+    Minidump,
 }
 
 /// Bytes that decide which format a file has.
@@ -39,7 +44,8 @@ impl Format {
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<Self> {
         let core = head.starts_with(b"\x7fELF") && head.get(5) == Some(&1) && head.get(16..18) == Some(&[4, 0]);
-        core.then_some(Self::ElfCore)
+        let minidump = head.starts_with(b"MDMP").then_some(Self::Minidump);
+        core.then_some(Self::ElfCore).or(minidump)
     }
 }
 
@@ -115,6 +121,11 @@ pub fn import_file(
     let missing = match format {
         Format::ElfCore if elf_core::is_process(&file)? => {
             let (process, memory) = elf_core::read(&file)?;
+            maker.add(|out| process::write(&process, &memory, &options.source, out))?;
+            process.missing
+        }
+        Format::Minidump => {
+            let (process, memory) = minidump::read(&file)?;
             maker.add(|out| process::write(&process, &memory, &options.source, out))?;
             process.missing
         }
