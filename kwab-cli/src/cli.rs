@@ -384,6 +384,8 @@ pub(crate) enum Form {
     Csv,
     /// An ELF core file: gdb, drgn and eu-stack open it.
     ElfCore,
+    /// A minidump of a process: lldb and crash services open it.
+    Minidump,
     /// Spans, system calls, events and causes as JSON, for speedscope and Perfetto.
     ChromeTrace,
     /// What processors ran, calls, events, counters and causes: ui.perfetto.dev opens it.

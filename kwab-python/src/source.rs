@@ -9,7 +9,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use kwab::import::open::{self, NotOpened, Opened};
+use kwab::exchange::open::{self, NotOpened, Opened};
 use kwab::import::{ImportReport, PendingFile};
 use kwab::model::{DumpFile, OpenError};
 use kwab::output::{Replace, Unnamed};

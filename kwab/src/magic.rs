@@ -102,7 +102,6 @@ const KNOWN: &[(usize, &[u8], &str, &str)] = &[
     (0, b"070702", "an initramfs", "--backing and --symbols take it"),
     (0, b"KDUMP   ", "a dump of makedumpfile", "crash and drgn read it"),
     (0, b"DISKDUMP", "a dump of diskdump", "crash reads it"),
-    (0, b"MDMP", "a minidump", "minidump-stackwalk reads it"),
     (0, b"QFI\xfb", "a qcow2 disk image", "qemu-img convert -O raw makes a dump disk of it"),
     (0, b"\xff\xfe\0\0", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 FILE | kwab import - reads it"),
     (0, b"\0\0\xfe\xff", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 FILE | kwab import - reads it"),
@@ -124,6 +123,9 @@ pub(crate) fn kind(head: &[u8]) -> Kind {
     if head.starts_with(b"\x7fELF") {
         return elf(head);
     }
+    if head.starts_with(b"MDMP") {
+        return Kind::Recorded("a minidump");
+    }
     let begins = |at: usize, bytes: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(bytes));
     if let Some((_, _, name, advice)) = KNOWN.iter().find(|(at, bytes, ..)| begins(*at, bytes)) {
         return Kind::Other(name, advice);
@@ -144,6 +146,7 @@ fn elf(head: &[u8]) -> Kind {
     let big = head.get(5) == Some(&2);
     let kind = head.get(16..18).map(|bytes| u16::from_le_bytes([bytes[usize::from(big)], bytes[usize::from(!big)]]));
     match kind {
+        Some(4) if big => Kind::Other("an ELF core file of a big-endian machine", "gdb and crash read it"),
         Some(4) => Kind::Recorded("an ELF core file"),
         _ => Kind::Other("an ELF image", "--symbols takes it"),
     }
@@ -201,6 +204,8 @@ mod tests {
         assert_eq!(kind(&elf).name(), "an ELF core file");
         elf[5] = 2;
         assert_eq!(kind(&elf).name(), "an ELF image");
+        (elf[16], elf[17]) = (0, 4);
+        assert_eq!(kind(&elf).name(), "an ELF core file of a big-endian machine");
         assert_eq!(kind(b"a\0b\0c\0d\0e\0f\0g\0h\0\n\0"), Kind::Utf16(UTF_16LE));
         assert_eq!(kind(b"\0a\0b\0c\0d\0e\0f\0g\0h\0\n"), Kind::Utf16(UTF_16BE));
         assert_eq!(kind(&[0; 4096]).name(), "binary data (0 % of its beginning is text)");

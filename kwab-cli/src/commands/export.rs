@@ -90,7 +90,7 @@ fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) 
             let lost = stream::for_each(file, wanted, |kind, raw| csv_row(kind, raw, out))?;
             Ok(lost.len())
         }
-        Form::ElfCore | Form::ChromeTrace | Form::Perfetto | Form::Folded => Ok(0),
+        Form::ElfCore | Form::Minidump | Form::ChromeTrace | Form::Perfetto | Form::Folded => Ok(0),
     }
 }
 

@@ -1,8 +1,8 @@
-//! `kwab export DUMP --to elf-core|perfetto|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
+//! `kwab export DUMP --to elf-core|minidump|perfetto|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
 //!
-//! The forms that other tools read: gdb, drgn and eu-stack open the core file, Perfetto and speedscope the traces, and
-//! flame graph tools the stacks. What the dump lacks for a form is an error or, where the form can do without, a line
-//! on stderr.
+//! The forms that other tools read: gdb, drgn and eu-stack open the core file, lldb the minidump, Perfetto and speedscope
+//! the traces, and flame graph tools the stacks. What the dump lacks for a form is an error or, where the form can do
+//! without, a line on stderr.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};
@@ -10,7 +10,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, bail};
 use kwab::causes::{Causes, Evidence};
-use kwab::export::{PerfettoTrace, chrome_trace, elf_core, folded, perfetto_trace};
+use kwab::export::{PerfettoTrace, chrome_trace, elf_core, folded, minidump, perfetto_trace};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::units::count;
@@ -22,7 +22,7 @@ use crate::failure::{DAMAGED, about, say};
 
 /// Whether this module writes a form.
 pub(super) const fn writes(form: Form) -> bool {
-    matches!(form, Form::ElfCore | Form::ChromeTrace | Form::Perfetto | Form::Folded)
+    matches!(form, Form::ElfCore | Form::Minidump | Form::ChromeTrace | Form::Perfetto | Form::Folded)
 }
 
 /// Runs the command.
@@ -31,7 +31,7 @@ pub(crate) fn run(arguments: &Export) -> Result<ExitCode> {
         bail!("--section applies to the forms json, jsonl and csv; the other forms choose their sections");
     }
     let mut output = super::export::destination(arguments)?;
-    if matches!(arguments.to, Form::ElfCore | Form::Perfetto) {
+    if matches!(arguments.to, Form::ElfCore | Form::Minidump | Form::Perfetto) {
         output = output.of_binary()?;
     }
     let options = SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() };
@@ -92,6 +92,7 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
             let case = dump.case();
             elf_core(&case, &load_images(&case, options)?.symbols, out)?;
         }
+        Form::Minidump => minidump(&dump.case(), out)?,
         Form::ChromeTrace => {
             let traced = chrome_trace(dump, out)?;
             if traced.spans + traced.calls + traced.instants == 0 {

@@ -104,11 +104,11 @@ pub(super) fn imported(
     let imported = match input {
         Input::Channel(bytes) => import_channel(&bytes, options),
         Input::Log(log, length) => import_log(log, length, options, dialects),
-        Input::Foreign(file, format) => match import_file(file, format, options) {
+        Input::Foreign(file, format, problem) => match import_file(file, format, options) {
             Err(ExchangeError::Import(error)) => Err(error),
             Err(ExchangeError::Io(error)) => return Err(about(path, system(&error))),
             Err(error) => return Err(about(path, error)),
-            Ok(made) => Ok(made),
+            Ok((report, dumps)) => Ok((ImportReport { cut: problem.or(report.cut), ..report }, dumps)),
         },
     };
     imported.map_err(|error| match error {
@@ -119,8 +119,8 @@ pub(super) fn imported(
 
 /// What there is to import.
 pub(super) enum Input {
-    /// What another tool has recorded.
-    Foreign(File, Format),
+    /// What another tool has recorded, and why it could not be unpacked to its end.
+    Foreign(File, Format, Option<String>),
     /// A log's bytes and, for a file, its length.
     Log(LogInput<'static>, Option<u64>),
     /// A dump channel.
@@ -172,7 +172,7 @@ pub(super) fn open(path: &Path) -> Result<Input> {
     }
     let head = head_of(path, &mut file)?;
     if let Some(format) = Format::of_head(&head) {
-        return Ok(Input::Foreign(file, format));
+        return Ok(Input::Foreign(file, format, None));
     }
     let magic = head.get(..FILE_MAGIC.len());
     let maybe_channel = meta.len() <= LONGEST_CHANNEL && (magic == Some(&FILE_MAGIC) || magic == Some(&[0; 8]));
@@ -196,7 +196,7 @@ pub(super) fn of_stream(path: &Path, mut stream: impl Read + 'static, length: Op
     let format = Format::of_head(&head);
     let mut whole = io::Cursor::new(head).chain(stream);
     match format {
-        Some(format) => Ok(Input::Foreign(kept(path, &mut whole)?, format)),
+        Some(format) => Ok(Input::Foreign(kept(path, &mut whole)?, format, None)),
         None => of_log(path, log(path, whole)?, length),
     }
 }
@@ -209,11 +209,8 @@ fn of_log(path: &Path, mut log: LogInput<'static>, length: Option<u64>) -> Resul
     let format = Format::of_head(log.head());
     let problem = log.problem();
     let file = kept(path, &mut log)?;
-    if let Some(problem) = problem.take() {
-        say(&about(path, problem));
-    }
     format
-        .map(|format| Input::Foreign(file, format))
+        .map(|format| Input::Foreign(file, format, problem.take()))
         .ok_or_else(|| about(path, "is of a machine that kwab cannot read"))
 }
 

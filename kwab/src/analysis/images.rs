@@ -33,6 +33,8 @@ struct Named<'c> {
     bias: Option<u64>,
     /// Run-time address of the note with the build-id, which says it otherwise.
     note: Option<u64>,
+    /// Run-time address of the first byte of a program or library, which says it when nothing else does.
+    start: Option<u64>,
     pid: Option<u32>,
 }
 
@@ -61,7 +63,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
             },
         };
         let by_note = || Some(named.note?.wrapping_sub(image.build_id_note()?));
-        let bias = named.bias.or_else(by_note).unwrap_or(0);
+        let bias = named.bias.or_else(by_note).or_else(|| by_start(named.start?, &image)).unwrap_or(0);
         images.symbols.add(LoadedImage::new(image, bias, named.pid));
     }
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
@@ -71,6 +73,12 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     images.problems.sort();
     images.problems.dedup();
     images
+}
+
+/// The load bias of an image whose file begins at this address.
+fn by_start(start: u64, image: &Image) -> Option<u64> {
+    let (link, offset, _) = image.loaded().min()?;
+    Some(start.wrapping_sub(link.wrapping_sub(offset)))
 }
 
 /// Looks for the images of functions that the kernel printed by name, for a log that has no build-id.
@@ -138,6 +146,7 @@ fn named<'c>(case: &'c Case<'_>) -> Vec<Named<'c>> {
             build_id: image.build_id,
             bias: image.load_bias,
             note: image.build_id_at,
+            start: image.start.filter(|_| image.pid.is_some()),
             pid: image.pid,
         })
         .collect();
@@ -145,7 +154,7 @@ fn named<'c>(case: &'c Case<'_>) -> Vec<Named<'c>> {
     let identity = case.identities.first().filter(|identity| !kernel_named && identity.kernel_build_id.is_some());
     if let Some(identity) = identity {
         let (bias, build_id) = (identity.kernel_offset, identity.kernel_build_id);
-        all.push(Named { name: None, build_id, bias, note: None, pid: None });
+        all.push(Named { name: None, build_id, bias, note: None, start: None, pid: None });
     }
     all
 }

@@ -5,16 +5,17 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::io;
-use std::ops::Range;
-use std::os::unix::fs::FileExt as _;
 
-use kwab_format::record::{ImageKind, RegId};
+use kwab_format::record::{Arch, ImageKind, RegId};
 use object::elf::{FileHeader64, NT_GNU_BUILD_ID};
 use object::read::elf::{FileHeader as _, ProgramHeader as _};
 use object::{Endianness, elf};
 
-use super::process::{CapturedMemory, DeadProcess, ProcessImage, ProcessMapping, ProcessThread, is_deadly};
+use super::file_memory::{Claim, FileMemory};
+use super::process::{
+    CapturedMemory as _, DeadProcess, ProcessImage, ProcessMapping, ProcessThread, is_deadly, signal_name,
+    tells_address,
+};
 use crate::capture::CaptureError;
 use crate::capture::core_file::{
     NT_PRSTATUS, Note, PRSTATUS_REGISTERS, PT_LOAD, Segment, half, is_of_program, long, note, note_segments, segments,
@@ -30,58 +31,21 @@ const NT_FILE: u32 = 0x4649_4c45;
 const NT_SIGINFO: u32 = 0x5349_4749;
 const NT_X86_XSTATE: u32 = 0x202;
 /// The auxiliary vector (Linux, `include/uapi/linux/auxvec.h`).
-const AT_BASE: u64 = 7;
-const AT_ENTRY: u64 = 9;
-const AT_SYSINFO_EHDR: u64 = 33;
-/// `si_code` of a signal that the kernel sends without an address.
-const SI_KERNEL: i32 = 0x80;
+pub(super) const AT_BASE: u64 = 7;
+pub(super) const AT_ENTRY: u64 = 9;
+pub(super) const AT_SYSINFO_EHDR: u64 = 33;
 /// The page of calls of an old ABI (Linux, `Documentation/arch/x86/x86_64/mm.rst`).
 const VSYSCALL: u64 = 0xffff_ffff_ff60_0000;
 /// Bytes of an image in which its headers and notes are looked for.
-const HEAD: usize = 16 << 10;
+pub(super) const HEAD: usize = 16 << 10;
 /// Bytes of a mapped file's path that are kept, as `PATH_MAX` has it.
-const MOST_PATH: usize = 4096;
+pub(super) const MOST_PATH: usize = 4096;
 /// Bytes of paths that mappings name together.
-const MOST_PATHS: usize = 16 << 20;
+pub(super) const MOST_PATHS: usize = 16 << 20;
 /// Images of a process that are looked at.
-const MOST_IMAGES: usize = 4096;
+pub(super) const MOST_IMAGES: usize = 4096;
 /// Bytes of the state of vector registers: AMX has 11 KiB.
 const MOST_EXTENDED: usize = 64 << 10;
-
-/// Memory in the file.
-#[derive(Debug, Clone, Copy)]
-struct LoadedRange {
-    start: u64,
-    end: u64,
-    offset: u64,
-}
-
-/// The memory of the core.
-#[derive(Debug)]
-pub(super) struct CoreMemory<'f> {
-    file: &'f File,
-    ranges: Vec<LoadedRange>,
-}
-
-impl CapturedMemory for CoreMemory<'_> {
-    fn ranges(&self) -> Vec<Range<u64>> {
-        self.ranges.iter().map(|range| range.start..range.end).collect()
-    }
-
-    fn read(&self, addr: u64, out: &mut [u8]) -> io::Result<usize> {
-        let mut done = 0;
-        while done < out.len() {
-            let Some(at) = addr.checked_add(done as u64) else { break };
-            let behind = self.ranges.partition_point(|range| range.start <= at);
-            let range = behind.checked_sub(1).and_then(|number| self.ranges.get(number));
-            let Some(range) = range.filter(|range| at < range.end) else { break };
-            let count = (out.len() - done).min(usize::try_from(range.end - at).unwrap_or(usize::MAX));
-            self.file.read_exact_at(&mut out[done..done + count], range.offset + (at - range.start))?;
-            done += count;
-        }
-        Ok(done)
-    }
-}
 
 /// Whether the core is that of a process: without physical addresses.
 ///
@@ -95,12 +59,14 @@ pub(super) fn is_process(file: &File) -> Result<bool, CaptureError> {
 ///
 /// # Errors
 /// [`CaptureError`] when it is not a core of x86-64, or cannot be read.
-pub(super) fn read(file: &File) -> Result<(DeadProcess, CoreMemory<'_>), CaptureError> {
+pub(super) fn read(file: &File) -> Result<(DeadProcess, FileMemory<'_>), CaptureError> {
     let length = file.metadata()?.len();
     let segments = segments(file, length)?;
-    let mut process = DeadProcess { dialect: "elf-core", ..DeadProcess::default() };
-    let ranges = ranges(&segments, length, &mut process.missing);
-    let memory = CoreMemory { file, ranges };
+    let mut process = DeadProcess { arch: Some(Arch::X86_64), dialect: "elf-core", ..DeadProcess::default() };
+    let memory = FileMemory::of(file, length, claims(&segments));
+    if memory.lost > 0 {
+        process.missing.push(format!("{} of memory: the core is cut", units::memory(memory.lost)));
+    }
     let mut notes = CoreNotes::default();
     for bytes in note_segments(file, length, &segments)? {
         notes.take(&bytes);
@@ -117,27 +83,10 @@ pub(super) fn read(file: &File) -> Result<(DeadProcess, CoreMemory<'_>), Capture
     Ok((process, memory))
 }
 
-/// The memory of the segments, in order and without overlap, as far as the file has it; no byte of the file is taken
-/// twice by segments that claim it.
-fn ranges(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Vec<LoadedRange> {
-    let mut loads: Vec<&Segment> = segments.iter().filter(|one| one.kind == PT_LOAD && one.length > 0).collect();
-    loads.sort_by_key(|segment| segment.vaddr);
-    let (mut ranges, mut covered, mut left, mut lost) = (Vec::new(), 0_u64, length, 0_u64);
-    for segment in loads {
-        let there = segment.length.min(length.saturating_sub(segment.offset)).min(u64::MAX - segment.vaddr);
-        let skip = covered.saturating_sub(segment.vaddr).min(there);
-        let taken = (there - skip).min(left);
-        lost = lost.saturating_add(segment.length - there).saturating_add(there - skip - taken);
-        if taken > 0 {
-            let start = segment.vaddr + skip;
-            ranges.push(LoadedRange { start, end: start + taken, offset: segment.offset + skip });
-            (covered, left) = (start + taken, left - taken);
-        }
-    }
-    if lost > 0 {
-        missing.push(format!("{} of memory: the core is cut", units::memory(lost)));
-    }
-    ranges
+/// What the segments say to hold.
+fn claims(segments: &[Segment]) -> Vec<Claim> {
+    let loads = segments.iter().filter(|one| one.kind == PT_LOAD);
+    loads.map(|one| Claim { start: one.vaddr, offset: one.offset, length: one.length }).collect()
 }
 
 /// What the notes of a core say.
@@ -197,8 +146,10 @@ impl CoreNotes {
         if self.threads.is_empty() {
             self.current = u32::from(half(body, 12));
         }
-        let registers = USER_REGS.into_iter().zip(values).collect();
-        self.threads.push(ProcessThread { tid: word(body, 32), registers, ..ProcessThread::default() });
+        let registers: Vec<_> = USER_REGS.into_iter().zip(values).collect();
+        let of = |wanted: RegId| registers.iter().find(|(id, _)| *id == wanted).map(|(_, value)| *value);
+        let (ip, sp) = (of(RegId::RIP), of(RegId::RSP));
+        self.threads.push(ProcessThread { tid: word(body, 32), ip, sp, registers, ..ProcessThread::default() });
     }
 
     fn names(&mut self, body: &[u8]) {
@@ -221,21 +172,18 @@ impl CoreNotes {
         let told = self.signal.filter(|signal| signal.number != 0);
         let number = told.map_or(self.current, |signal| signal.number);
         let signal = Some(number).filter(|number| is_deadly(*number));
-        // sigaction(2): the kernel's own reports of a fault carry an address.
-        let with_address = [4, 5, 7, 8, 11].contains(&number);
-        let fault = told.filter(|it| with_address && it.code > 0 && it.code != SI_KERNEL && signal.is_some());
-        let of = |id: RegId| dead.and_then(|thread| thread.register(id));
+        let fault = told.filter(|it| signal.is_some() && tells_address(number, it.code));
         Death {
             pid: self.pid.or_else(|| dead.map(|thread| thread.tid)),
             tid: dead.map(|thread| thread.tid),
             comm: Some(self.comm.clone()).filter(|name| !name.is_empty()),
             cmdline: Some(self.cmdline.clone()).filter(|name| !name.is_empty()),
             signal,
-            signal_name: signal.and_then(|it| linux_abi::Signal::new(it.into())).map(|it| it.to_string().into_bytes()),
+            signal_name: signal.and_then(signal_name),
             signal_code: told.filter(|_| signal.is_some()).map(|signal| signal.code.into()),
             fault_addr: fault.map(|signal| signal.addr),
-            ip: of(RegId::RIP),
-            sp: of(RegId::RSP),
+            ip: dead.and_then(|thread| thread.ip),
+            sp: dead.and_then(|thread| thread.sp),
             ..Death::default()
         }
     }
@@ -258,7 +206,7 @@ fn files(body: &[u8]) -> Vec<(u64, u64, u64, Vec<u8>)> {
 fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
     let mut files: Vec<_> = notes.files.iter().collect();
     files.sort_by_key(|file| file.0);
-    let sp = notes.threads.iter().find(|thread| Some(thread.tid) == notes.pid).and_then(|it| it.register(RegId::RSP));
+    let sp = notes.threads.iter().find(|thread| Some(thread.tid) == notes.pid).and_then(|it| it.sp);
     let vdso = notes.auxv(AT_SYSINFO_EHDR);
     let loads = segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.memory > 0);
     // Every process of Linux on x86-64 has it, in the kernel's half: it is not a mapping of the process.
@@ -297,7 +245,7 @@ fn mappings(segments: &[Segment], notes: &CoreNotes) -> Vec<ProcessMapping> {
 fn images(
     notes: &CoreNotes,
     mappings: &[ProcessMapping],
-    memory: &CoreMemory<'_>,
+    memory: &FileMemory<'_>,
 ) -> Result<Vec<ProcessImage>, CaptureError> {
     let mut images: Vec<ProcessImage> = Vec::new();
     let mut seen = HashSet::new();

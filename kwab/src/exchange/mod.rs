@@ -3,18 +3,26 @@
 //! | format | reader | becomes |
 //! |---|---|---|
 //! | ELF core of a process | `elf_core` | its death (`process`) |
+//! | minidump | `minidump` | the same |
 //! | ELF core of a machine | [`crate::capture`] | all its memory |
 //! | `qemu -d int,cpu_reset` | `qemu` | each triple fault |
+//! | text of strace(1) | `strace` | each death by a signal, with the calls before it |
 //!
 //! [`Format::of_head`] knows them by their first bytes. Each reader believes nothing beyond the bytes that the file
 //! has; what it makes grows with the file and not with what the file claims.
 
 mod elf_core;
+mod file_memory;
+mod minidump;
+pub mod open;
 mod process;
 mod qemu;
+mod strace;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_strace;
 
 use std::fs::File;
 use std::io;
@@ -23,12 +31,15 @@ use std::os::unix::fs::FileExt as _;
 use crate::capture::{self, CaptureError};
 use crate::import::made::{Maker, Told};
 use crate::import::{ImportError, ImportReport, Options, PendingDump};
+use crate::oracle::is_strace;
 
 /// What a file is that becomes dumps and is not a log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// An ELF core, of a process or of a machine.
     ElfCore,
+    /// A minidump of a process.
+    Minidump,
 }
 
 /// Bytes that decide which format a file has.
@@ -39,7 +50,8 @@ impl Format {
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<Self> {
         let core = head.starts_with(b"\x7fELF") && head.get(5) == Some(&1) && head.get(16..18) == Some(&[4, 0]);
-        core.then_some(Self::ElfCore)
+        let minidump = head.starts_with(b"MDMP").then_some(Self::Minidump);
+        core.then_some(Self::ElfCore).or(minidump)
     }
 }
 
@@ -48,13 +60,16 @@ impl Format {
 pub enum TextFormat {
     /// QEMU's log of exceptions and resets.
     QemuTrace,
+    /// The text of strace(1).
+    Strace,
 }
 
 impl TextFormat {
     /// The format of a text that begins like this; `None` for what is read as a log.
     #[must_use]
     pub fn of_head(head: &[u8]) -> Option<Self> {
-        qemu::is_trace(head).then_some(Self::QemuTrace)
+        let strace = || is_strace(head).then_some(Self::Strace);
+        qemu::is_trace(head).then_some(Self::QemuTrace).or_else(strace)
     }
 }
 
@@ -71,6 +86,7 @@ pub fn import_text(
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     match format {
         TextFormat::QemuTrace => qemu::import(input, head, options, progress),
+        TextFormat::Strace => strace::import(input, head, options, progress),
     }
 }
 
@@ -99,6 +115,22 @@ impl From<CaptureError> for ExchangeError {
     }
 }
 
+/// What names the dumps of a file: its beginning, where the notes with the registers are, and pieces of the rest.
+fn sample(file: &File, length: u64) -> io::Result<Vec<u8>> {
+    const BEGINNING: u64 = 1 << 20;
+    const PIECES: u64 = 64;
+    const PIECE: u64 = 4096;
+    let mut bytes = vec![0; usize::try_from(length.min(BEGINNING)).unwrap_or(0)];
+    file.read_exact_at(&mut bytes, 0)?;
+    let mut piece = [0; PIECE as usize];
+    for number in (1..=PIECES).filter(|_| length > BEGINNING) {
+        let at = BEGINNING + (length - BEGINNING) / PIECES * (number - 1);
+        let found = file.read_at(&mut piece, at)?;
+        bytes.extend_from_slice(&piece[..found]);
+    }
+    Ok(bytes)
+}
+
 /// Makes dumps of a file of this format.
 ///
 /// # Errors
@@ -109,12 +141,15 @@ pub fn import_file(
     options: &Options,
 ) -> Result<(ImportReport, Vec<PendingDump>), ExchangeError> {
     let length = file.metadata()?.len();
-    let mut head = [0; HEAD];
-    let found = file.read_at(&mut head, 0)?;
-    let mut maker = Maker::new(options, &head[..found], length);
+    let mut maker = Maker::new(options, &sample(&file, length)?, length);
     let missing = match format {
         Format::ElfCore if elf_core::is_process(&file)? => {
             let (process, memory) = elf_core::read(&file)?;
+            maker.add(|out| process::write(&process, &memory, &options.source, out))?;
+            process.missing
+        }
+        Format::Minidump => {
+            let (process, memory) = minidump::read(&file)?;
             maker.add(|out| process::write(&process, &memory, &options.source, out))?;
             process.missing
         }

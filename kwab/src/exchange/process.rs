@@ -22,8 +22,10 @@ use crate::model::Death;
 /// What a core says about a process.
 #[derive(Debug, Default)]
 pub(super) struct DeadProcess {
-    /// What it died of; without a signal it was taken alive.
+    /// What it died of; without a signal or exception it was taken alive.
     pub death: Death,
+    /// Its instruction set; `None` where the format has no number for it.
+    pub arch: Option<Arch>,
     /// Its threads, the dead one first.
     pub threads: Vec<ProcessThread>,
     /// Its mappings in order of address.
@@ -53,15 +55,21 @@ pub(super) struct ProcessThread {
     pub tid: u32,
     /// Its name; empty where the core has none.
     pub name: Vec<u8>,
+    /// Address of its next instruction.
+    pub ip: Option<u64>,
+    /// Its stack pointer.
+    pub sp: Option<u64>,
     /// Registers with their values.
     pub registers: Vec<(RegId, u64)>,
+    /// Registers that have no number, by their names.
+    pub named: Vec<(&'static str, u64)>,
     /// Floating-point and vector state as `XSAVE` leaves it.
     pub extended: Vec<u8>,
 }
 
 impl ProcessThread {
     /// A register of the thread.
-    pub(super) fn register(&self, id: RegId) -> Option<u64> {
+    fn register(&self, id: RegId) -> Option<u64> {
         self.registers.iter().find(|(known, _)| *known == id).map(|(_, value)| *value)
     }
 
@@ -170,7 +178,7 @@ fn identity(process: &DeadProcess, died: bool, out: &mut DumpWriter<Out>) {
     let record = Identity {
         kernel_name: name.as_ref().map(String::as_bytes),
         kernel_version: version.as_ref().map(String::as_bytes),
-        arch: Some(Arch::X86_64),
+        arch: process.arch,
         wall_ns: process.wall_ns,
         reason: Some(if died { Reason::PROCESS_CRASH } else { Reason::LIVE }),
         producer: Some(concat!("kwab ", env!("CARGO_PKG_VERSION"), " import").as_bytes()),
@@ -181,13 +189,15 @@ fn identity(process: &DeadProcess, died: bool, out: &mut DumpWriter<Out>) {
 }
 
 fn of_thread(process: &DeadProcess, thread: &ProcessThread, out: &mut DumpWriter<Out>) {
-    let regs: Vec<Reg<'_>> = thread.registers.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
+    let mut regs: Vec<Reg<'_>> = thread.registers.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
+    let named = thread.named.iter();
+    regs.extend(named.map(|(name, value)| Reg { value: Some(*value), name: Some(name.as_bytes()), ..Reg::default() }));
     let first = process.threads.first().is_some_and(|first| first.tid == thread.tid);
     let pid = process.death.pid.or(Some(thread.tid));
     let record = Registers {
         // What the other threads do is not what the dead one did when it was last in the kernel.
         role: Some(if first { RegisterRole::FAULT } else { RegisterRole::SWITCHED_OUT }),
-        arch: Some(Arch::X86_64),
+        arch: process.arch,
         pid,
         tid: Some(thread.tid),
         regs: Some(List::new(&regs)),
@@ -202,8 +212,8 @@ fn of_thread(process: &DeadProcess, thread: &ProcessThread, out: &mut DumpWriter
         ppid: process.parent,
         comm: Some(thread.name.as_slice()).filter(|name| !name.is_empty()).or(comm),
         cmdline: process.death.cmdline.as_deref(),
-        user_ip: thread.register(RegId::RIP),
-        user_sp: thread.register(RegId::RSP),
+        user_ip: thread.ip,
+        user_sp: thread.sp,
         syscall: thread.syscall(),
         ..Task::default()
     };
@@ -214,7 +224,7 @@ fn of_thread(process: &DeadProcess, thread: &ProcessThread, out: &mut DumpWriter
 fn pieces(process: &DeadProcess, memory: &dyn CapturedMemory, out: &mut DumpWriter<Out>) -> io::Result<()> {
     let mut left = MOST_PIECES;
     for thread in &process.threads {
-        let (Some(ip), Some(sp)) = (thread.register(RegId::RIP), thread.register(RegId::RSP)) else { continue };
+        let (Some(ip), Some(sp)) = (thread.ip, thread.sp) else { continue };
         let sp = sp & !7;
         let code = (ip.saturating_sub(CODE.0) & !7, ip.saturating_add(CODE.1), MemoryKind::CODE);
         let stack = (sp.saturating_sub(RED_ZONE), sp.saturating_add(STACK), MemoryKind::USER_STACK);
@@ -360,6 +370,18 @@ impl ZeroRun {
         }
         self.length = 0;
     }
+}
+
+/// The name of a signal.
+pub(super) fn signal_name(signal: u32) -> Option<Vec<u8>> {
+    linux_abi::Signal::new(signal.into()).map(|signal| signal.to_string().into_bytes())
+}
+
+/// Whether a signal with this `si_code` carries an address: the kernel's own reports of a fault do (sigaction(2)).
+pub(super) fn tells_address(signal: u32, code: i32) -> bool {
+    /// `si_code` of a signal that the kernel sends without an address.
+    const SI_KERNEL: i32 = 0x80;
+    [4, 5, 7, 8, 11].contains(&signal) && code > 0 && code != SI_KERNEL
 }
 
 /// Whether a signal ends a process with a core, so that it is a death and not how the core was asked for.

@@ -20,34 +20,34 @@ fn core() -> Vec<u8> {
     bytes
 }
 
-fn options() -> Options {
+pub(super) fn options() -> Options {
     Options { source: "sample".to_owned(), folder: Some(std::env::temp_dir()) }
 }
 
-fn file(bytes: &[u8]) -> File {
+pub(super) fn file(bytes: &[u8]) -> File {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("written");
     file
 }
 
-fn dump_of(dump: PendingDump) -> Dump {
+pub(super) fn dump_of(dump: PendingDump) -> Dump {
     let mut bytes = Vec::new();
     dump.file.expect("a folder was given").copy_to(&mut bytes).expect("memory");
     Dump::from_bytes(bytes).expect("a dump")
 }
 
-fn only((report, dumps): (ImportReport, Vec<PendingDump>)) -> (ImportReport, Dump) {
+pub(super) fn only((report, dumps): (ImportReport, Vec<PendingDump>)) -> (ImportReport, Dump) {
     assert_eq!(dumps.len(), 1);
     (report, dump_of(dumps.into_iter().next().expect("one")))
 }
 
-fn text(bytes: &str) -> (ImportReport, Vec<PendingDump>) {
+pub(super) fn text(bytes: &str) -> (ImportReport, Vec<PendingDump>) {
     let format = TextFormat::of_head(bytes.as_bytes()).expect("it is recognised");
     import_text(bytes.as_bytes(), bytes.as_bytes(), format, &options(), &mut |_| ()).expect("memory")
 }
 
 /// Calls `check` with mutations of `whole`: bytes and extreme words among the first `room` bytes or anywhere, and cuts.
-fn mutated(whole: &[u8], room: usize, mut check: impl FnMut(&[u8])) {
+pub(super) fn mutated(whole: &[u8], room: usize, mut check: impl FnMut(&[u8])) {
     const EXTREMES: [u64; 6] = [0, 1, 0x7fff_ffff, 0xffff_ffff, 0x7fff_ffff_ffff_ffff, u64::MAX];
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = move |below: usize| {

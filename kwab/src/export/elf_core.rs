@@ -1,22 +1,23 @@
 //! Writes an ELF core file (System V ABI, gABI chapter 5; Linux `fs/binfmt_elf.c`): registers as threads, memory by
 //! address.
 //!
-//! Each set of registers becomes a thread with an `NT_PRSTATUS` note, the dead one first, because that is the one
-//! debuggers show. Each captured range becomes a `PT_LOAD`. Images whose files `symbols` has are named by `NT_FILE` and
-//! shown with ELF header and notes, which is how drgn and elfutils know what was loaded where. Nothing in it claims to
-//! be a Linux kernel: there is no VMCOREINFO.
+//! Each thread ([`super::threads`]) has an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
+//! show, and an `NT_PRPSINFO` note where its name is known. Each captured range becomes a `PT_LOAD`. Images whose files
+//! `symbols` has are named by `NT_FILE` and shown with ELF header and notes, which is how drgn and elfutils know what
+//! was loaded where. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
 
 use std::io::{self, Write};
 
-use kwab_format::record::{Arch, CpuState, ImageKind, RegId, RegisterRole, Registers};
+use kwab_format::record::{Arch, ImageKind};
 use object::elf::{self, FileHeader64, Ident, NoteHeader64, NoteType, ProgramFlags, ProgramHeader64, ProgramType};
 use object::pod::bytes_of;
 use object::{LittleEndian as LE, U16, U32, U64};
 
 use super::ranges::{PAGE, add, from_page_starts, ranges};
+use super::threads::{CoreThread, threads};
 use crate::analysis::{Postmortem, TraceFrame, stacks};
 use crate::decode::USER_REGS;
-use crate::model::{Case, Located};
+use crate::model::Case;
 use crate::symbols::{LoadedImage, Symbols};
 
 /// Why no core file can be written.
@@ -51,18 +52,11 @@ const AT_PHENT: u64 = 4;
 const AT_PHNUM: u64 = 5;
 const AT_PAGESZ: u64 = 6;
 const AT_ENTRY: u64 = 9;
-/// Thread numbers for processors whose thread has none of its own.
-const CPU_THREADS: u32 = 1_000_000;
 /// Bytes of the ELF header and of a program header.
 const EHDR: u64 = size_of::<FileHeader64<LE>>() as u64;
 const PHDR: u64 = size_of::<ProgramHeader64<LE>>() as u64;
 /// Program headers beyond 0xfffe need another form (`PN_XNUM`), which few readers know.
 const MOST_RANGES: usize = 0xfffe;
-
-struct Thread {
-    id: u32,
-    values: Vec<(RegId, u64)>,
-}
 
 /// Writes the core file.
 ///
@@ -112,46 +106,8 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
     let death = Postmortem::of(case);
-    let stack = |thread: &Thread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
+    let stack = |thread: &CoreThread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
     threads(case, &death).iter().map(stack).collect()
-}
-
-/// The threads, the dead one first.
-fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<Thread> {
-    let mut threads: Vec<Thread> = Vec::new();
-    if !death.registers.is_empty() {
-        let cpu = dead_cpu(case, death);
-        threads.push(Thread {
-            id: death.pid.filter(|pid| *pid != 0).unwrap_or(CPU_THREADS.saturating_add(cpu)),
-            values: death.registers.clone(),
-        });
-    }
-    let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at && is_thread(set, death));
-    for set in others {
-        let values: Vec<_> =
-            set.regs.iter().flat_map(kwab_format::List::iter).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
-        let known = |id: RegId| values.iter().any(|(other, _)| *other == id);
-        if !known(RegId::RIP) || !known(RegId::RSP) {
-            continue;
-        }
-        let own = set.tid.or(set.pid).filter(|id| *id != 0 && threads.iter().all(|thread| thread.id != *id));
-        let fallback = CPU_THREADS.saturating_add(set.stamp.cpu.unwrap_or(threads.len() as u32));
-        threads.push(Thread { id: own.unwrap_or(fallback), values });
-    }
-    threads
-}
-
-/// Whether a set of registers is a thread of the address space that the core file shows.
-fn is_thread(set: &Located<Registers<'_>>, death: &Postmortem) -> bool {
-    let kernel_role =
-        matches!(set.role, Some(RegisterRole::STOPPED | RegisterRole::SWITCHED_OUT | RegisterRole::FAULT));
-    if death.in_kernel { kernel_role } else { set.pid == death.pid && set.role == Some(RegisterRole::USER) }
-}
-
-fn dead_cpu(case: &Case<'_>, death: &Postmortem) -> u32 {
-    let by_record = case.registers.iter().find(|set| Some(set.at) == death.registers_at).and_then(|set| set.stamp.cpu);
-    let dumping = case.cpus.iter().find(|cpu| cpu.state == Some(CpuState::DUMPING)).and_then(|cpu| cpu.number);
-    by_record.or(dumping).unwrap_or(0)
 }
 
 /// An image that was loaded, and whose file is at hand.
@@ -271,20 +227,31 @@ fn files(images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn notes(threads: &[Thread], death: &Postmortem, images: &[Mapped]) -> Vec<u8> {
-    let mut out = Vec::new();
+fn notes(threads: &[CoreThread], death: &Postmortem, images: &[Mapped]) -> Vec<u8> {
+    let (mut out, mut named) = (Vec::new(), false);
+    let program = if death.program.is_empty() { "kernel" } else { &death.program };
+    let short = threads.first().and_then(name).unwrap_or_else(|| program.rsplit('/').next().unwrap_or(program));
+    let process = death.pid.filter(|pid| *pid != 0).or_else(|| threads.first().map(|thread| thread.id));
+    let first = prpsinfo(process.unwrap_or(0), short, program);
     for (number, thread) in threads.iter().enumerate() {
         note(&mut out, elf::NT_PRSTATUS, &prstatus(thread, death));
         if number == 0 {
-            note(&mut out, elf::NT_PRPSINFO, &prpsinfo(thread, death));
+            note(&mut out, elf::NT_PRPSINFO, &first);
             note(&mut out, elf::NT_AUXV, &auxv(images));
             note(&mut out, elf::NT_FILE, &files(images));
+        } else if let Some(name) = name(thread) {
+            note(&mut out, elf::NT_PRPSINFO, &prpsinfo(thread.id, name, name));
+            named = true;
         }
+    }
+    // One stands beside each thread; gdb takes the last one for the name of the program.
+    if named {
+        note(&mut out, elf::NT_PRPSINFO, &first);
     }
     out
 }
 
-fn prstatus(thread: &Thread, death: &Postmortem) -> Vec<u8> {
+fn prstatus(thread: &CoreThread, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRSTATUS];
     // A kernel has no signal; what gdb shows for a bad access is SIGSEGV, for anything else SIGABRT.
     let signal = death.signal.unwrap_or(if death.fault_addr.is_some() { 11 } else { 6 });
@@ -293,20 +260,22 @@ fn prstatus(thread: &Thread, death: &Postmortem) -> Vec<u8> {
     out[12..14].copy_from_slice(&(signal as u16).to_le_bytes());
     out[32..36].copy_from_slice(&thread.id.to_le_bytes());
     for (index, id) in USER_REGS.into_iter().enumerate() {
-        let value = thread.values.iter().find(|(known, _)| *known == id).map_or(0, |(_, value)| *value);
         let at = PRSTATUS_REGS + index * 8;
-        out[at..at + 8].copy_from_slice(&value.to_le_bytes());
+        out[at..at + 8].copy_from_slice(&thread.value(id).to_le_bytes());
     }
     out
 }
 
-fn prpsinfo(thread: &Thread, death: &Postmortem) -> Vec<u8> {
+/// The name of a thread, as far as it is text.
+fn name(thread: &CoreThread) -> Option<&str> {
+    str::from_utf8(&thread.name).ok().filter(|name| !name.is_empty())
+}
+
+fn prpsinfo(id: u32, short: &str, whole: &str) -> Vec<u8> {
     let mut out = vec![0; PRPSINFO];
     out[1] = b'R';
-    out[24..28].copy_from_slice(&thread.id.to_le_bytes());
-    let name = if death.program.is_empty() { "kernel" } else { &death.program };
-    let short = name.rsplit('/').next().unwrap_or(name);
-    for (from, length, text) in [(40, 15, short), (56, 79, name)] {
+    out[24..28].copy_from_slice(&id.to_le_bytes());
+    for (from, length, text) in [(40, 15, short), (56, 79, whole)] {
         let bytes = &text.as_bytes()[..text.len().min(length)];
         out[from..from + bytes.len()].copy_from_slice(bytes);
     }

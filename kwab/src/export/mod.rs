@@ -1,13 +1,16 @@
-//! Writes a dump in the forms that other tools read: ELF core files, Perfetto and Chrome traces, folded stacks.
+//! Writes a dump in the forms that other tools read: ELF core files, minidumps, Perfetto and Chrome traces, folded
+//! stacks.
 
 mod calls;
 mod chrome;
 mod elf_core;
 mod folded;
 mod lanes;
+mod minidump;
 mod perfetto;
 mod ranges;
 mod spans;
+mod threads;
 
 #[cfg(test)]
 mod tests;
@@ -15,5 +18,6 @@ mod tests;
 pub use chrome::{Traced, chrome_trace};
 pub use elf_core::{CoreError, core_stacks, elf_core};
 pub use folded::folded;
+pub use minidump::{MinidumpError, minidump};
 pub use perfetto::{PerfettoTrace, perfetto_trace};
 pub use spans::{SpanNode, span_tree, ticks_per_us};

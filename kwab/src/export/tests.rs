@@ -237,6 +237,47 @@ for number, frame in enumerate(thread.stack_trace()):
     assert_eq!(frames.get(..callers.len()), Some(&callers[..]), "{frames:x?}");
 }
 
+/// Kind and body of each note of a core file.
+fn notes(core: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    use object::read::elf::{FileHeader as _, ProgramHeader as _};
+    let header = object::elf::FileHeader64::<object::Endianness>::parse(core).unwrap();
+    let endian = header.endian().unwrap();
+    let mut all = Vec::new();
+    for segment in header.program_headers(endian, core).unwrap() {
+        let Ok(Some(mut notes)) = segment.notes(endian, core) else { continue };
+        while let Ok(Some(note)) = notes.next() {
+            all.push((note.n_type(endian).0, note.desc().to_vec()));
+        }
+    }
+    all
+}
+
+#[test]
+fn every_task_of_a_kernel_is_a_thread_with_its_place_and_name() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps/lost-wakeup.kwab");
+    let dump = Dump::from_bytes(std::fs::read(path).unwrap()).unwrap();
+    let mut core = Vec::new();
+    elf_core(&dump.case(), &Symbols::new(), &mut core).unwrap();
+    let notes = notes(&core);
+    let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
+    let threads: Vec<(u32, u64)> = notes
+        .iter()
+        .filter(|(kind, _)| *kind == 1)
+        .map(|(_, body)| (word(body, 32) as u32, word(body, 112 + 8 * 16)))
+        .collect();
+    let case = dump.case();
+    let waiting = case.tasks.iter().filter(|task| task.kernel_ip.is_some_and(|ip| ip != 0));
+    let waiting: Vec<(u32, u64)> = waiting.filter_map(|task| Some((task.tid?, task.kernel_ip?))).collect();
+    assert!(waiting.len() > 1 && waiting.iter().all(|task| threads.contains(task)), "{waiting:x?} {threads:x?}");
+    let names: Vec<&[u8]> = notes
+        .iter()
+        .filter(|(kind, _)| *kind == 3)
+        .map(|(_, body)| body[40..56].split(|b| *b == 0).next().unwrap())
+        .collect();
+    assert!(names.contains(&&b"oneshot"[..]) && names.contains(&&b"exam"[..]), "{names:?}");
+    assert_eq!(names.first(), names.last(), "gdb takes the last for the program");
+}
+
 #[test]
 fn a_dump_without_registers_is_no_core_file() {
     let bytes = imported("kevlar-pipe-profile.log").remove(0);

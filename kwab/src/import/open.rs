@@ -43,6 +43,9 @@ pub enum NotOpened {
     /// A log that cannot be imported.
     #[error("{0}")]
     Import(#[from] ImportError),
+    /// What another tool has recorded, of a kind that is not read.
+    #[error("{0}")]
+    Refused(String),
     /// A log in which nothing was recognised.
     #[error("is a log without a crash: nothing was recognised in {lines} lines")]
     NoCrash {

@@ -22,11 +22,14 @@ mod names;
 mod operand;
 mod recorded;
 pub mod report;
-mod strace;
+pub(crate) mod strace;
 #[cfg(test)]
 mod tests;
 mod text;
 mod trace;
+
+pub(crate) use operand::{Answer, Operand};
+pub(crate) use trace::{Called, Ended};
 
 pub use compare::{CompareOptions, compare};
 pub use recorded::of_dumps;

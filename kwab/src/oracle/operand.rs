@@ -9,7 +9,7 @@ use crate::report::align::shape;
 
 /// An argument as far as the trace shows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Operand {
+pub(crate) struct Operand {
     /// The register's value, where it can be told.
     pub word: Option<u64>,
     /// The string that it points at.
@@ -20,7 +20,7 @@ pub(super) struct Operand {
 
 /// A string, or how it begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Text {
+pub(crate) struct Text {
     /// Its bytes; of several strings each ends with a NUL.
     pub bytes: Vec<u8>,
     /// Whether it goes on.
@@ -29,7 +29,7 @@ pub(super) struct Text {
 
 /// What a call returned.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// What the register held, other than an error.
     Value(i64),
     /// An error, by its name.

@@ -151,7 +151,7 @@ fn begun_footprint(start: &str) -> u64 {
 }
 
 /// The thread that a line is about, and the line without it and without time stamps.
-fn split(line: &str) -> (u32, &str) {
+pub(crate) fn split(line: &str) -> (u32, &str) {
     let mut rest = line.trim_end_matches('\r').trim_start();
     let mut tid = 0;
     if let Some((number, behind)) = rest.strip_prefix("[pid").and_then(|rest| rest.split_once(']')) {
@@ -181,18 +181,26 @@ fn is_time(word: &str) -> bool {
 }
 
 /// A line without its thread.
-enum StraceLine<'l> {
+pub(crate) enum StraceLine<'l> {
+    /// A call with its answer.
     Whole(Called),
+    /// How a call begins that other lines interrupt.
     Begun(&'l str),
+    /// How it goes on.
     Resumed(&'l str),
+    /// A signal was delivered.
     Signal(String),
+    /// The thread ended.
     End(Ended),
+    /// Words of strace itself.
     Remark,
+    /// Nothing that is known.
     Other,
 }
 
 impl<'l> StraceLine<'l> {
-    fn of(body: &'l str) -> Self {
+    /// What a line tells.
+    pub(crate) fn of(body: &'l str) -> Self {
         if let Some(rest) = body.strip_prefix("--- ") {
             let name = rest.split([' ', '{']).next().unwrap_or(rest);
             return if name == "stopped" { Self::Remark } else { Self::Signal(name.to_owned()) };
@@ -231,7 +239,7 @@ fn name_of(text: &str) -> Option<(&str, &str)> {
 }
 
 /// A call with its answer: `read(3, "x"..., 10) = 1 <0.000012>`.
-fn called(body: &str) -> Option<Called> {
+pub(crate) fn called(body: &str) -> Option<Called> {
     let (name, rest) = name_of(body)?;
     let (tokens, behind) = arguments(rest)?;
     let answer = behind.trim_start().strip_prefix('=')?.trim_start();

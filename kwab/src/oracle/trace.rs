@@ -67,7 +67,7 @@ pub(super) enum What {
 
 /// How a process ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Ended {
+pub(crate) enum Ended {
     /// With an exit status.
     Exit(i64),
     /// By a signal.
@@ -76,7 +76,7 @@ pub(super) enum Ended {
 
 /// A system call of a row.
 #[derive(Clone, Debug)]
-pub(super) struct Called {
+pub(crate) struct Called {
     /// What the table says about it; absent for names that Linux does not have.
     pub known: Option<&'static Syscall>,
     /// What Linux calls it, or the kernel that recorded it.

@@ -1,0 +1,77 @@
+//! Texts of strace: what a dump says of them, and mutations.
+
+use kwab_format::record::{CauseKind, SyscallRecord, Task};
+
+use super::TextFormat;
+use super::tests::{dump_of, mutated, only, options, text};
+use crate::model::Death;
+
+/// In the form of `strace -f -T -o FILE`: the child of a shell reads through a bad pointer, its second thread waits.
+const TEXT: &str = r#"7100  execve("/bin/sh", ["sh", "-c", "./demo 1"], 0x7ffd0 /* 3 vars */) = 0 <0.000311>
+7100  clone(child_stack=NULL, flags=CLONE_CHILD_CLEARTID|SIGCHLD, child_tidptr=0x7f0a10) = 7101 <0.000151>
+7101  execve("./demo", ["./demo", "1"], 0x55d0 /* 3 vars */) = 0 <0.000240>
+7101  openat(AT_FDCWD, "/etc/ld.so.cache", O_RDONLY|O_CLOEXEC) = 3 <0.000010>
+7101  read(3, "\177ELF\2"..., 832) = 832 <0.000007>
+7101  openat(AT_FDCWD, "/none", O_RDONLY) = -1 ENOENT (No such file or directory) <0.000009>
+7100  wait4(-1,  <unfinished ...>
+7101  clone3({flags=CLONE_VM|CLONE_FS|CLONE_FILES|CLONE_SIGHAND|CLONE_THREAD, exit_signal=0}, 88) = 7102 <0.000055>
+7102  futex(0x4c2e0, FUTEX_WAIT_PRIVATE, 1, NULL <unfinished ...>
+7101  write(1, "going\n", 6) = 6 <0.000012>
+7101  --- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x18} ---
+7102  <... futex resumed>) = ? <unavailable>
+7102  +++ killed by SIGSEGV (core dumped) +++
+7101  +++ killed by SIGSEGV (core dumped) +++
+7100  <... wait4 resumed>[{WIFSIGNALED(s) && WTERMSIG(s) == SIGSEGV && WCOREDUMP(s)}], 0, NULL) = 7101 <0.102000>
+7100  --- SIGCHLD {si_signo=SIGCHLD, si_code=CLD_DUMPED, si_pid=7101, si_uid=0, si_status=SIGSEGV} ---
+7100  exit_group(139)                   = ?
+7100  +++ exited with 139 +++
+"#;
+
+#[test]
+fn a_death_by_a_signal_is_a_dump_with_the_calls_before_it() {
+    let (report, dump) = only(text(TEXT));
+    assert_eq!((report.lines, report.cut.as_deref(), report.dumps[0].line), (18, None, Some(14)));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.kind, death.pid, death.tid), (Some(CauseKind::FATAL_SIGNAL), Some(7101), Some(7101)));
+    assert_eq!((death.signal, death.signal_code, death.fault_addr), (Some(11), Some(1), Some(0x18)));
+    assert_eq!((death.comm.as_deref(), death.cmdline.as_deref()), (Some(&b"demo"[..]), Some(&b"./demo 1"[..])));
+    let calls: Vec<SyscallRecord<'_>> = dump.records().collect();
+    let failed = calls.iter().find(|call| call.result == Some(-2)).expect("ENOENT");
+    assert_eq!((failed.nr, failed.text1, failed.duration_ns), (Some(257), Some(&b"/none"[..]), Some(9000)));
+    let read = calls.iter().find(|call| call.nr == Some(0)).expect("read");
+    assert_eq!((read.arg0, read.text1, read.texts_cut), (Some(3), Some(&b"\x7fELF\x02"[..]), Some(2)));
+    assert_eq!(calls.last().map(|call| (call.nr, call.tid, call.stamp.line)), Some((Some(202), Some(7102), Some(9))));
+    let thread = dump.records::<Task<'_>>().find(|task| task.tid == Some(7102)).expect("the second thread");
+    assert_eq!((thread.pid, thread.comm), (Some(7101), Some(&b"demo"[..])));
+}
+
+#[test]
+fn a_signal_that_was_sent_or_handled_is_no_death_of_a_program() {
+    let handled = TEXT.replace("+++ killed by SIGSEGV (core dumped) +++", "+++ exited with 1 +++");
+    let (report, dump) = only(text(&handled));
+    assert_eq!((report.dumps[0].kind.as_str(), Death::of(&dump)), ("recording", None));
+    assert!(dump.records::<SyscallRecord<'_>>().count() > 8);
+    let killed = TEXT.replace("SIGSEGV", "SIGTERM");
+    assert_eq!(only(text(&killed)).0.dumps[0].kind, "recording");
+}
+
+#[test]
+fn each_death_is_a_dump_and_lines_that_cannot_be_read_are_told() {
+    let twice = format!("{TEXT}7100  what is this\n{}", TEXT.replace("71", "82"));
+    let (report, dumps) = text(&twice);
+    assert_eq!(dumps.len(), 2);
+    assert_eq!(report.cut.as_deref(), Some("1 line could not be read, the first is line 19"));
+    let pids: Vec<_> = dumps.into_iter().map(|dump| Death::of(&dump_of(dump)).and_then(|death| death.pid)).collect();
+    assert_eq!(pids, [Some(7101), Some(8201)]);
+}
+
+#[test]
+fn mutated_texts_of_strace_end_without_a_panic_and_within_their_bytes() {
+    let long = TEXT.repeat(8);
+    mutated(long.as_bytes(), long.len(), |bytes| {
+        let format = TextFormat::Strace;
+        let made = super::import_text(bytes, bytes, format, &options(), &mut |_| ()).expect("memory");
+        let written: u64 = made.1.iter().map(|dump| dump.summary.bytes).sum();
+        assert!(written < 64 * long.len() as u64, "{written}");
+    });
+}
