@@ -11,6 +11,7 @@ mod catalogue;
 mod cli;
 mod commands;
 mod failure;
+mod fleet;
 mod inputs;
 mod mcp;
 mod output;
@@ -18,6 +19,7 @@ mod page;
 mod paint;
 mod render;
 mod serving;
+mod since;
 
 use std::process::ExitCode;
 

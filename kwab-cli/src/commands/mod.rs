@@ -21,8 +21,10 @@ mod mcp;
 mod open;
 mod oracle;
 mod print;
+mod prune;
 mod report;
 mod salvage;
+mod trends;
 mod tui;
 
 use std::io::{Read as _, Write as _};
@@ -67,6 +69,8 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::List(arguments) => list::run(&arguments, color),
+        Command::Trends(arguments) => trends::run(&arguments, color),
+        Command::Prune(arguments) => prune::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Mcp(arguments) => mcp::run(&arguments, max_mem),
         Command::McpCall(arguments) => mcp::run_call(arguments),

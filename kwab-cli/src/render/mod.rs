@@ -9,6 +9,7 @@ pub(crate) mod import;
 pub(crate) mod inspect;
 pub(crate) mod print;
 pub(crate) mod tables;
+pub(crate) mod trends;
 
 use kwab::plain;
 pub(crate) use kwab::units::{bytes, count, duration, grouped};
