@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     pub color: Color,
     /// Memory that reading a dump may take, as 64M or 2G; without it 64 MiB and four times the file. What does not fit
     /// is left out and named.
-    #[arg(long, global = true, value_parser = size, value_name = "SIZE")]
+    #[arg(long, global = true, value_parser = crate::since::size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
     /// Write the report as JSON into this file too, as --json prints it; the file is replaced, an input never.
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -34,20 +34,6 @@ pub(crate) struct Arguments {
     pub paths: Vec<PathBuf>,
     #[command(subcommand)]
     pub command: Option<Command>,
-}
-
-/// A number of bytes with an optional K, M or G.
-fn size(text: &str) -> Result<u64, String> {
-    let (digits, shift) =
-        match text.trim_end_matches("iB").trim_end_matches('B').split_at_checked(text.len().max(1) - 1) {
-            _ if text.bytes().all(|byte| byte.is_ascii_digit()) => (text, 0),
-            Some((digits, "K" | "k")) => (digits, 10),
-            Some((digits, "M" | "m")) => (digits, 20),
-            Some((digits, "G" | "g")) => (digits, 30),
-            _ => return Err("expected a number of bytes, as 1048576, 64M or 2G".to_owned()),
-        };
-    let number: u64 = digits.parse().map_err(|_| "expected a number of bytes, as 1048576, 64M or 2G".to_owned())?;
-    number.checked_mul(1 << shift).filter(|bytes| *bytes > 0).ok_or_else(|| "out of range".to_owned())
 }
 
 impl Command {
@@ -126,6 +112,10 @@ pub(crate) enum Command {
     Index(Index),
     /// List dumps, those of the same crash together.
     List(List),
+    /// Show how often each signature came in which build.
+    Trends(crate::fleet::Trends),
+    /// Remove dumps of which a directory has more than it needs.
+    Prune(crate::fleet::Prune),
     /// Serve crashes to a language model: the Model Context Protocol over stdin and stdout.
     Mcp(crate::serving::Mcp),
     /// Run a command for kwab mcp, confined to folders that it hands down.
@@ -557,6 +547,18 @@ pub(crate) struct List {
     /// The index of the directory; without it .kwab-index.db in the directory, if there is one.
     #[arg(long, value_name = "FILE", conflicts_with = "quick")]
     pub index: Option<PathBuf>,
+    /// What is compared with an index before it answers; without it each file of up to 10,000, else directories.
+    #[arg(long, value_enum, value_name = "WHAT", conflicts_with = "quick")]
+    pub check: Option<crate::fleet::Look>,
+    /// List only dumps that happened since then: 2026-11-25, 2026-11-25T14:30:00Z, or an age as 90m, 36h, 14d.
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<crate::since::Since>,
+    /// List only dumps of this build: the beginning of its build-id or commit, or the kernel's name and version.
+    #[arg(long, value_name = "BUILD")]
+    pub build: Option<String>,
+    /// List only crashes of the newest build, or of --build, whose signature no older build has.
+    #[arg(long)]
+    pub regressions: bool,
 }
 
 /// Arguments of `kwab index`.
@@ -632,6 +634,10 @@ pub(crate) enum SchemaOf {
     Index,
     /// kwab list --json
     List,
+    /// kwab trends --json
+    Trends,
+    /// kwab prune --json
+    Prune,
     /// kwab ci --json
     Ci,
     /// A line of kwab follow --json

@@ -11,6 +11,7 @@ mod catalogue;
 mod cli;
 mod commands;
 mod failure;
+mod fleet;
 mod health;
 mod inputs;
 mod mcp;
@@ -20,6 +21,7 @@ mod paint;
 mod render;
 mod serving;
 mod sharing;
+mod since;
 mod suggested;
 
 use std::process::ExitCode;

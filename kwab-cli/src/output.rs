@@ -49,6 +49,27 @@ pub(crate) fn text(page: &str) -> Result<()> {
     to_stdout(|out| out.write_all(printable(page).as_bytes()))
 }
 
+/// Prints pieces of a page as they are made.
+pub(crate) fn texts<E>(pieces: impl Iterator<Item = Result<String, E>>) -> Result<()>
+where
+    anyhow::Error: From<E>,
+{
+    let mut failed = None;
+    to_stdout(|out| {
+        for piece in pieces {
+            match piece {
+                Ok(piece) => out.write_all(printable(&piece).as_bytes())?,
+                Err(error) => {
+                    failed = Some(error);
+                    break;
+                }
+            }
+        }
+        Ok(())
+    })?;
+    failed.map_or(Ok(()), |error| Err(error.into()))
+}
+
 /// Writes `body` to stdout, byte by byte as it is.
 pub(crate) fn to_stdout(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
     let mut out = BufWriter::with_capacity(64 << 10, io::stdout().lock());

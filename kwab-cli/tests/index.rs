@@ -197,3 +197,107 @@ fn a_journal_beside_an_index_is_read_only_when_it_is_a_file_of_the_user() {
     }
     assert!(fs::read(at.join("dumps/.kwab-index.db")).expect("there") == indexed, "the index was changed");
 }
+
+#[test]
+fn a_change_of_the_same_size_whose_time_was_set_back_is_seen() {
+    let folder = tree();
+    let at = folder.path();
+    let file = at.join("dumps/deep/flipped.kwab");
+    let written = fs::metadata(&file).and_then(|meta| meta.modified()).expect("there");
+    stdout_of(at, &["index", "dumps"]);
+    let sound = fs::read(at.join("dumps/leak.kwab")).expect("there");
+    let open = fs::File::options().write(true).open(&file).expect("opened");
+    std::os::unix::fs::FileExt::write_all_at(&open, &sound, 0).expect("written");
+    open.set_modified(written).expect("set back");
+    let (_, _, said) = list(at, &[]);
+    assert!(said.contains("1 files differ from the index"), "{said}");
+    assert!(stdout_of(at, &["index", "dumps"]).contains("1 files read, 19 unchanged, 0 removed"));
+}
+
+#[test]
+fn a_list_by_directories_reads_no_file_says_so_and_tells_when_something_is_new() {
+    let folder = tree();
+    let at = folder.path();
+    stdout_of(at, &["index", "dumps"]);
+    let plain = list(at, &[]);
+    let quick = list(at, &["--check", "folders"]);
+    assert_eq!((quick.0, &quick.1), (plain.0, &plain.1));
+    assert!(quick.2.contains("its 20 files were not looked at (--check files)"), "{}", quick.2);
+    // In place: no directory tells of it.
+    fs::write(at.join("dumps/deep/empty.kwab"), "no longer").expect("written");
+    assert_eq!(list(at, &["--check", "folders"]), quick);
+    assert!(list(at, &["--check", "files"]).2.contains("1 files differ from the index"));
+    for new in ["dumps/new.kwab", "dumps/deep/new.kwab"] {
+        let before = list(at, &["--check", "folders"]);
+        fs::copy(at.join("dumps/clean.kwab"), at.join(new)).expect("copied");
+        let partial = list(at, &["--check", "folders"]);
+        assert_eq!((partial.0, &partial.1), (Some(3), &before.1));
+        let told = "1 directory has changed since it was indexed, and what is new is not listed";
+        assert!(partial.2.contains(told), "{new}: {}", partial.2);
+        stdout_of(at, &["index", "dumps"]);
+        assert_eq!(list(at, &["--check", "folders"]).1, list(at, &["--check", "files"]).1, "{new}");
+        fs::remove_file(at.join(new)).expect("removed");
+        stdout_of(at, &["index", "dumps"]);
+    }
+}
+
+#[test]
+fn text_is_the_same_with_and_without_an_index_in_every_order() {
+    let folder = tree();
+    let at = folder.path();
+    for number in 0..12 {
+        fs::copy(at.join("dumps/clean.kwab"), at.join(format!("dumps/copy-{number}.kwab"))).expect("copied");
+    }
+    let one = |more: &[&str]| text(&run(at, &[&["list", "dumps"], more].concat()).stdout);
+    let plain = [one(&[]), one(&["--wide"])];
+    stdout_of(at, &["index", "dumps"]);
+    assert_eq!([one(&[]), one(&["--wide"])], plain);
+    for order in ["count", "score", "first", "last", "finding", "place", "process"] {
+        // A filter that holds for all goes through the library's own grouping.
+        assert_eq!(one(&["--sort", order]), one(&["--sort", order, "--filter", "bytes>=0"]), "{order}");
+    }
+}
+
+/// A Linux that died like the dump `null-dereference` of testing/dumps: the same process, processor and time.
+const TOLD: &str = "\
+[    0.000000] Linux version 6.12.0-rc1-00042-gaaaaaaaaaaaa (kwab@example) (gcc 14.2.0) #1 SMP
+[    0.100000] BUG: kernel NULL pointer dereference, address: 0000000000000008
+[    0.100001] #PF: supervisor read access in kernel mode
+[    0.100002] #PF: error_code(0x0000) - not-present page
+[    0.100003] Oops: Oops: 0000 [#1] PREEMPT SMP NOPTI
+[    0.100004] CPU: 0 UID: 0 PID: 2 Comm: exam Not tainted 6.12.0-rc1-00042-gaaaaaaaaaaaa #1
+[    0.100005] RIP: 0010:do_new+0x12/0x80
+[    0.100010] ---[ end trace 0000000000000000 ]---
+[    0.100011] Kernel panic - not syncing: Fatal exception
+";
+
+#[test]
+fn a_log_and_a_dump_of_one_death_are_a_pair_in_an_index_until_one_of_them_goes() {
+    let folder = tree();
+    let at = folder.path();
+    fs::write(at.join("told.log"), TOLD).expect("written");
+    stdout_of(at, &["index", "dumps"]);
+    let groups = |said: &str| said.lines().filter(|line| line.contains("\"count\"")).count();
+    let same = |what: &str| {
+        let indexed = list(at, &[]);
+        assert!(!indexed.2.contains("differ"), "{what}: {}", indexed.2);
+        fs::rename(at.join("dumps/.kwab-index.db"), at.join("kept.db")).expect("moved");
+        assert_eq!(list(at, &[]), indexed, "{what}");
+        fs::rename(at.join("kept.db"), at.join("dumps/.kwab-index.db")).expect("moved back");
+        groups(&indexed.1)
+    };
+    let alone = same("the dump alone");
+    stdout_of(at, &["import", "told.log", "-o", "dumps/told.kwab"]);
+    stdout_of(at, &["index", "dumps"]);
+    assert_eq!(same("both"), alone);
+    fs::remove_file(at.join("dumps/told.kwab")).expect("removed");
+    stdout_of(at, &["index", "dumps"]);
+    assert_eq!(same("the log is gone"), alone);
+    stdout_of(at, &["import", "told.log", "-o", "dumps/told.kwab"]);
+    stdout_of(at, &["index", "dumps"]);
+    assert_eq!(same("both again"), alone);
+    fs::rename(at.join("dumps/null-dereference.kwab"), at.join("away.kwab")).expect("moved");
+    stdout_of(at, &["index", "dumps"]);
+    // Another dump of that process may be near enough now.
+    same("the dump is gone");
+}

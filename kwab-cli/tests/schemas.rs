@@ -22,6 +22,8 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "check",
         "index",
         "list",
+        "trends",
+        "prune",
         "diff",
         "diff-of-directories",
         "salvage",

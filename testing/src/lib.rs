@@ -22,6 +22,7 @@ pub mod debian;
 pub mod evidence;
 pub mod exam;
 pub mod fuzz;
+pub mod gendumps;
 pub mod genlog;
 pub mod guest;
 pub mod hostile;

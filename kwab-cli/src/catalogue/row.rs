@@ -31,13 +31,15 @@ impl Row {
         self.entry.wall_ns.unwrap_or(self.modified_ns)
     }
 
-    /// The key of its group in `kwab list` when no other dump tells of the same death.
-    pub(crate) fn key(&self) -> String {
-        arrange(&[&self.entry]).pop().map_or_else(String::new, |group| match group.rank {
-            Rank::Crash => group.key,
-            Rank::Recording => format!("recording {}", group.key).trim_end().to_string(),
-            Rank::Unreadable => "unreadable".to_string(),
-        })
+    /// The group in `kwab list` that it belongs to when no other dump tells of the same death.
+    pub(crate) fn group(&self) -> (Rank, String) {
+        arrange(&[&self.entry]).pop().map_or((Rank::Unreadable, String::new()), |group| (group.rank, group.key))
+    }
+
+    /// The build of the kernel: its build-id, else its commit, else its name and version; empty when unknown.
+    pub(crate) fn build(&self) -> &str {
+        let names = [&self.build_id, &self.commit, &self.entry.kernel];
+        names.into_iter().find(|name| !name.is_empty()).map_or("", String::as_str)
     }
 
     /// The row of a file that cannot be read.

@@ -1,56 +1,77 @@
-//! Keeps the rows of a directory in an SQLite file: one table of files with their marks, one of dumps.
+//! Keeps the rows of a directory in an SQLite file: files and directories with their marks, dumps, and their groups.
 //!
 //! A rollback journal keeps the file valid at every moment, and readable in a directory that cannot be written. Each
-//! batch of files is one transaction, so several writers take turns. An index is not trusted more than a dump: its
-//! schema cannot run functions, its strings pass the terminal's filter, and no path of it is opened.
+//! batch of files is one transaction, so several writers take turns; [`Store::settle`] then counts the groups that
+//! changed, and until it has the file says of itself that it is unfinished. An index is not trusted more than a dump:
+//! its schema cannot run functions, and its strings pass the terminal's filter. A catalogue without an index is a store
+//! in memory, so that every question is asked in one way.
+//!
+//! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`builds`] says which build is
+//! the newest, [`history`] what came when.
 
-use std::collections::BTreeMap;
+mod builds;
+mod groups;
+mod history;
+mod read;
+mod write;
+
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use kwab::report::catalogue::{CatalogueEntry, Finding};
 use kwab::report::signature;
 use rusqlite::config::DbConfig;
-use rusqlite::{Connection, OpenFlags, Row as Columns, Transaction, TransactionBehavior, params};
+use rusqlite::{Connection, OpenFlags, Transaction, TransactionBehavior};
 
-use super::row::Row;
-use super::scan::{Found, Stamp, stamp_of};
+use super::scan::{Stamp, stamp_of};
 use super::sidecar;
 use crate::failure::shown;
+
+pub(crate) use builds::{Build, Wanted};
+pub(crate) use history::{Aged, Course};
+pub(crate) use read::Streamed;
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.
 const APPLICATION: i32 = 0x6b77_6162;
 
 /// Version of the tables; an index of another one is made again.
-const VERSION: i32 = 1;
+const VERSION: i32 = 2;
 
 /// How long a writer waits for others.
 const PATIENCE: Duration = Duration::from_secs(60);
 
+/// Pages that SQLite may keep in memory, in KiB.
+const CACHE: i32 = 64 << 10;
+
+/// Paths have NUL for `/`, so that their order is that of a walk. `alone` is the group of a dump by itself, `bug` the
+/// one that it is in beside the other dumps of its death, `weight` whether it counts as a death of its own there, and
+/// `build` the build-id, else the commit, else the kernel.
 const TABLES: &str = "
+CREATE TABLE state (settled INTEGER NOT NULL, files INTEGER NOT NULL);
+CREATE TABLE folder (
+    path BLOB NOT NULL UNIQUE, mark INTEGER NOT NULL, modified_ns INTEGER NOT NULL, changed_ns INTEGER NOT NULL,
+    inode INTEGER NOT NULL);
 CREATE TABLE file (
     id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, bytes INTEGER NOT NULL, modified_ns INTEGER NOT NULL,
-    inode INTEGER NOT NULL);
+    changed_ns INTEGER NOT NULL, inode INTEGER NOT NULL);
+CREATE TABLE bug (
+    id INTEGER PRIMARY KEY, rank INTEGER NOT NULL, key TEXT NOT NULL, stale INTEGER NOT NULL, deaths INTEGER NOT NULL,
+    dumps INTEGER NOT NULL, unsound INTEGER NOT NULL, signatures TEXT NOT NULL, finding_file INTEGER,
+    finding_position INTEGER, last_file INTEGER, last_position INTEGER, UNIQUE (rank, key));
 CREATE TABLE dump (
     file INTEGER NOT NULL REFERENCES file(id) ON DELETE CASCADE, position INTEGER NOT NULL, number INTEGER,
     kind TEXT NOT NULL, victim TEXT NOT NULL, cause TEXT NOT NULL, place TEXT NOT NULL, signature TEXT NOT NULL,
     process TEXT NOT NULL, source TEXT NOT NULL, kernel TEXT NOT NULL, rule TEXT, class TEXT, claim TEXT, score REAL,
     proven INTEGER, function TEXT, about TEXT, wall_ns INTEGER, mono_ns INTEGER, boot INTEGER, pid INTEGER, cpu INTEGER,
     sound INTEGER NOT NULL, defects INTEGER NOT NULL, bytes INTEGER NOT NULL, build_id TEXT NOT NULL,
-    commit_id TEXT NOT NULL, group_key TEXT NOT NULL, hypotheses TEXT NOT NULL, happened_ns INTEGER NOT NULL,
+    commit_id TEXT NOT NULL, hypotheses TEXT NOT NULL, happened_ns INTEGER NOT NULL, build TEXT NOT NULL,
+    undated INTEGER NOT NULL, alone INTEGER NOT NULL, bug INTEGER NOT NULL, weight INTEGER NOT NULL,
     PRIMARY KEY (file, position)) WITHOUT ROWID;
-CREATE INDEX dump_key ON dump (group_key);
-CREATE INDEX dump_build ON dump (signature, build_id, commit_id);
-CREATE INDEX dump_time ON dump (happened_ns);";
-
-const INSERT: &str = "INSERT INTO dump VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16,
-    ?17, ?18, ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29, ?30, ?31)";
-
-const SELECT: &str = "SELECT file.path, file.modified_ns, number, kind, victim, cause, place, signature, process,
-    source, kernel, rule, class, claim, score, proven, function, about, wall_ns, mono_ns, boot, pid, cpu, sound,
-    defects, dump.bytes, build_id, commit_id, hypotheses FROM dump JOIN file ON file.id = dump.file
-    ORDER BY dump.file, position";
+CREATE INDEX dump_bug ON dump (bug, undated, wall_ns, boot, mono_ns, weight, sound, score, signature);
+CREATE INDEX dump_build ON dump (build, signature, happened_ns);
+CREATE INDEX dump_time ON dump (happened_ns);
+CREATE INDEX dump_log ON dump (process, pid, cpu) WHERE source = 'log';
+CREATE INDEX dump_pair ON dump (bug) WHERE weight = 0 OR bug <> alone;";
 
 /// Why an index cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -67,6 +88,14 @@ pub(crate) enum StoreError {
     /// Made by another build of kwab, which may conclude otherwise.
     #[error("{}: made by another build of kwab and not used; kwab index makes it again", shown(.0))]
     OtherBuild(PathBuf),
+    /// A build was asked for that no dump names.
+    #[error(
+        "no dump of a build {0}: --build takes the beginning of a build-id or commit, or a kernel's name and version"
+    )]
+    NoBuild(String),
+    /// Regressions were asked for where no dump names a build.
+    #[error("no dump says which build it is of, so none is newer than another")]
+    NoBuilds,
     /// SQLite refuses it.
     #[error("{}: {}", shown(.0), reason(.1))]
     Sqlite(PathBuf, #[source] rusqlite::Error),
@@ -132,6 +161,17 @@ impl Store {
         }
     }
 
+    /// A catalogue in memory. Its errors are about `path`.
+    pub(crate) fn in_memory(path: &Path) -> Result<Self, StoreError> {
+        let failed = |error| StoreError::Sqlite(path.to_path_buf(), error);
+        let connection = Connection::open_in_memory().map_err(failed)?;
+        connection
+            .pragma_update(None, "temp_store", "memory")
+            .and_then(|()| make_tables(&connection))
+            .map_err(failed)?;
+        Ok(Self { path: path.to_path_buf(), connection })
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |error| StoreError::Sqlite(path.to_path_buf(), error);
         // SQLite refuses a link anywhere in the path; those to the directory are the user's.
@@ -152,6 +192,8 @@ impl Store {
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_TRIGGER, false)?;
             connection.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_VIEW, false)?;
             connection.pragma_update(None, "foreign_keys", true)?;
+            connection.pragma_update(None, "cache_size", -CACHE)?;
+            connection.pragma_update(None, "temp_store", "memory")?;
             // The first read: a file that is not a database is refused here.
             connection.query_row("PRAGMA application_id", [], |row| row.get::<_, i32>(0))
         };
@@ -179,57 +221,17 @@ impl Store {
         begun.map_err(|error| StoreError::Sqlite(path, error))
     }
 
-    /// The files of the index with their marks.
-    pub(crate) fn stamps(&self) -> Result<BTreeMap<Vec<u8>, Stamp>, StoreError> {
-        let read = || {
-            let mut query = self.connection.prepare("SELECT path, bytes, modified_ns, inode FROM file")?;
-            let rows = query.query_map([], |row| {
-                let stamp = Stamp { bytes: whole(row, 1)?, modified_ns: row.get(2)?, inode: whole(row, 3)? };
-                Ok((row.get(0)?, stamp))
-            })?;
-            rows.collect::<rusqlite::Result<_>>()
-        };
-        read().map_err(|error| self.failed(error))
-    }
-
-    /// The rows of each file, in the order of the file.
-    pub(crate) fn rows(&self, folder: &Path) -> Result<BTreeMap<Vec<u8>, Vec<Row>>, StoreError> {
-        let read = || {
-            let mut all: BTreeMap<Vec<u8>, Vec<Row>> = BTreeMap::new();
-            let mut query = self.connection.prepare(SELECT)?;
-            let mut rows = query.query([])?;
-            while let Some(columns) = rows.next()? {
-                let path: Vec<u8> = columns.get(0)?;
-                let row = read_row(columns, folder, &path)?;
-                all.entry(path).or_default().push(row);
-            }
-            Ok(all)
-        };
-        read().map_err(|error| self.failed(error))
-    }
-
-    /// Writes the rows of files in one transaction, in the place of what the index had of them.
-    pub(crate) fn put(&mut self, files: &[(Found, Vec<Row>)]) -> Result<(), StoreError> {
-        if files.is_empty() {
-            return Ok(());
-        }
+    /// Runs `act` in a transaction.
+    fn within<R>(&mut self, act: impl FnOnce(&Transaction<'_>) -> rusqlite::Result<R>) -> Result<R, StoreError> {
         let path = self.path.clone();
         let transaction = self.begin()?;
-        let written = files.iter().try_for_each(|(file, rows)| put_file(&transaction, file, rows));
-        written.and_then(|()| transaction.commit()).map_err(|error| StoreError::Sqlite(path, error))
+        let done = act(&transaction).and_then(|done| transaction.commit().map(|()| done));
+        done.map_err(|error| StoreError::Sqlite(path, error))
     }
 
-    /// Removes files that have vanished.
-    pub(crate) fn remove(&mut self, names: &[Vec<u8>]) -> Result<(), StoreError> {
-        if names.is_empty() {
-            return Ok(());
-        }
-        let path = self.path.clone();
-        let transaction = self.begin()?;
-        let removed = names.iter().try_for_each(|name| {
-            transaction.prepare_cached("DELETE FROM file WHERE path = ?1")?.execute([name]).map(drop)
-        });
-        removed.and_then(|()| transaction.commit()).map_err(|error| StoreError::Sqlite(path, error))
+    /// Asks with `ask`.
+    fn ask<R>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<R>) -> Result<R, StoreError> {
+        ask(&self.connection).map_err(|error| self.failed(error))
     }
 }
 
@@ -262,11 +264,19 @@ fn prepare(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
     if is_ours && pragma("user_version")? == expected() {
         return has_our_tables(transaction);
     }
-    transaction.execute_batch("DROP TABLE IF EXISTS dump; DROP TABLE IF EXISTS file;")?;
-    transaction.execute_batch(TABLES)?;
+    transaction.execute_batch(
+        "DROP TABLE IF EXISTS dump; DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS bug;
+        DROP TABLE IF EXISTS folder; DROP TABLE IF EXISTS state;",
+    )?;
+    make_tables(transaction)?;
     transaction.pragma_update(None, "application_id", APPLICATION)?;
     transaction.pragma_update(None, "user_version", expected())?;
     Ok(true)
+}
+
+fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
+    connection.execute_batch(TABLES)?;
+    connection.execute("INSERT INTO state VALUES (0, 0)", []).map(drop)
 }
 
 /// Whether the tables are those of [`TABLES`], to the letter, and nothing else is there.
@@ -275,103 +285,4 @@ fn has_our_tables(connection: &Connection) -> rusqlite::Result<bool> {
     let found = query.query_map([], |row| row.get::<_, String>(0))?.collect::<rusqlite::Result<Vec<_>>>()?;
     let ours = TABLES.split(';').map(str::trim).filter(|statement| !statement.is_empty());
     Ok(ours.eq(found.iter().map(String::as_str)))
-}
-
-fn put_file(transaction: &Transaction<'_>, file: &Found, rows: &[Row]) -> rusqlite::Result<()> {
-    let Stamp { bytes, modified_ns, inode } = file.stamp;
-    transaction.prepare_cached("DELETE FROM file WHERE path = ?1")?.execute([&file.name])?;
-    transaction
-        .prepare_cached("INSERT INTO file (path, bytes, modified_ns, inode) VALUES (?1, ?2, ?3, ?4)")?
-        .execute(params![file.name, bytes.cast_signed(), modified_ns, inode.cast_signed()])?;
-    let id = transaction.last_insert_rowid();
-    let mut insert = transaction.prepare_cached(INSERT)?;
-    for (position, row) in rows.iter().enumerate() {
-        let (entry, found) = (&row.entry, row.entry.finding.as_ref());
-        insert.execute(params![
-            id,
-            position as i64,
-            entry.dump.map(|number| number as i64),
-            entry.kind,
-            entry.victim,
-            entry.cause,
-            entry.place,
-            entry.signature,
-            entry.process,
-            entry.source,
-            entry.kernel,
-            found.map(|found| &found.rule),
-            found.map(|found| &found.class),
-            found.map(|found| &found.claim),
-            found.map(|found| found.score),
-            found.map(|found| found.proven),
-            found.and_then(|found| found.function.as_ref()),
-            found.and_then(|found| found.about.as_ref()),
-            entry.wall_ns,
-            entry.mono_ns.map(u64::cast_signed),
-            entry.boot,
-            entry.pid,
-            entry.cpu,
-            entry.sound,
-            entry.defects as i64,
-            entry.bytes.cast_signed(),
-            row.build_id,
-            row.commit,
-            row.key(),
-            hypotheses_text(&row.hypotheses),
-            row.when_ns(),
-        ])?;
-    }
-    Ok(())
-}
-
-/// `RULE SCORE`, separated by commas: readable in SQL, exact to the last bit.
-fn hypotheses_text(all: &[(String, f64)]) -> String {
-    all.iter().map(|(rule, score)| format!("{rule} {score}")).collect::<Vec<_>>().join(",")
-}
-
-/// A number that SQLite keeps as a signed one.
-fn whole(row: &Columns<'_>, column: usize) -> rusqlite::Result<u64> {
-    row.get::<_, i64>(column).map(i64::cast_unsigned)
-}
-
-fn read_row(columns: &Columns<'_>, folder: &Path, path: &[u8]) -> rusqlite::Result<Row> {
-    use std::os::unix::ffi::OsStrExt as _;
-    let optional = |column| columns.get::<_, Option<i64>>(column).map(|number| number.map(i64::cast_unsigned));
-    let finding = match columns.get::<_, Option<String>>(11)? {
-        Some(rule) => Some(Finding {
-            rule,
-            class: columns.get(12)?,
-            claim: columns.get(13)?,
-            score: columns.get(14)?,
-            proven: columns.get(15)?,
-            function: columns.get(16)?,
-            about: columns.get(17)?,
-        }),
-        None => None,
-    };
-    let entry = CatalogueEntry {
-        file: shown(&folder.join(std::ffi::OsStr::from_bytes(path))),
-        dump: optional(2)?.and_then(|number| usize::try_from(number).ok()),
-        kind: columns.get(3)?,
-        victim: columns.get(4)?,
-        cause: columns.get(5)?,
-        place: columns.get(6)?,
-        signature: columns.get(7)?,
-        process: columns.get(8)?,
-        source: columns.get(9)?,
-        kernel: columns.get(10)?,
-        finding,
-        wall_ns: columns.get(18)?,
-        mono_ns: optional(19)?,
-        boot: columns.get(20)?,
-        pid: columns.get(21)?,
-        cpu: columns.get(22)?,
-        sound: columns.get(23)?,
-        defects: usize::try_from(whole(columns, 24)?).unwrap_or(usize::MAX),
-        bytes: whole(columns, 25)?,
-    };
-    let text: String = columns.get(28)?;
-    let pairs = text.split(',').filter_map(|pair| pair.rsplit_once(' '));
-    let hypotheses = pairs.filter_map(|(rule, score)| Some((rule.to_string(), score.parse().ok()?))).collect();
-    Ok(Row { entry, hypotheses, build_id: columns.get(26)?, commit: columns.get(27)?, modified_ns: columns.get(1)? })
 }

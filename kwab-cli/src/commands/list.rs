@@ -1,11 +1,15 @@
-//! `kwab list PATH… [--filter TERMS] [--sort ORDER] [--quick] [--index FILE] [--json] [--wide]`
+//! `kwab list PATH… [--filter TERMS] [--since WHEN] [--build BUILD] [--regressions] [--sort ORDER] [--quick]
+//! [--index FILE] [--check WHAT] [--json] [--wide]`
 //!
 //! A catalogue of dumps: what triage concludes, how sure it is, where, who, when, damage; dumps of the same bug
 //! together, the most frequent first. Directories are searched for files that end in `.kwab`; one that `kwab index`
-//! has indexed is answered from its index, and only what differs from that is read.
-//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump; 2: a path that was named cannot be
-//! read; the others are listed all the same.
+//! has indexed is answered from its index, and only what differs from that is read. Of more than 10,000 files only the
+//! directories are looked at, and a remark says so; `--check files` looks at each. `--regressions` keeps the crashes of
+//! the newest build (or of `--build`) whose signature no older build has; a build is as old as its first dump.
+//! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump, or dumps that are there were not
+//! listed; 2: a path that was named cannot be read; the others are listed all the same.
 
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -13,9 +17,11 @@ use anyhow::Result;
 use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order};
 use kwab::report::filter::Filter;
 
-use crate::catalogue::{self, row};
+use crate::catalogue::store::{Store, Streamed, Wanted};
+use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, say, shown};
+use crate::fleet::Look;
 use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
@@ -23,38 +29,105 @@ use crate::render;
 /// Runs the command.
 pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
-    let (mut entries, mut readable): (Vec<CatalogueEntry>, bool) = (Vec::new(), true);
-    for path in &arguments.paths {
+    let since_ns = arguments.since.map(|since| since.ns());
+    let wanted = Wanted { since_ns, build: arguments.build.clone(), is_new: arguments.regressions };
+    let mut all = match arguments.paths.as_slice() {
+        [folder] if inputs::is_dir(folder) => {
+            let opened = directory(folder, arguments)?;
+            All { store: opened.store, folder: folder.clone(), is_readable: true, is_partial: opened.is_partial }
+        }
+        paths => several(paths, arguments)?,
+    };
+    let style = Style::of_stdout(color, arguments.wide);
+    let order = order(arguments.sort);
+    let sound = if wanted.is_all() && filter.is_empty() {
+        whole(&all, order, arguments.json, style)?
+    } else {
+        part(&all, &wanted, &filter, order, arguments.json, style)?
+    };
+    all.is_partial |= !sound;
+    Ok(ExitCode::from(match (all.is_readable, all.is_partial) {
+        (false, _) => FAILED,
+        (true, true) => DAMAGED,
+        (true, false) => 0,
+    }))
+}
+
+/// What the paths of a command hold.
+struct All {
+    store: Store,
+    /// Where paths of the store begin.
+    folder: PathBuf,
+    /// Whether what was named could be read.
+    is_readable: bool,
+    /// Whether dumps are damaged or not listed.
+    is_partial: bool,
+}
+
+/// Lists all dumps of a store, group by group; gives whether they are sound.
+fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
+    let (bugs, sound) = all.store.bugs(&all.folder, order)?;
+    let streamed = Streamed { store: &all.store, folder: &all.folder, bugs: &bugs };
+    output::beside(&streamed)?;
+    if json {
+        output::json(&streamed)?;
+        return Ok(sound);
+    }
+    let groups = bugs.iter().map(|bug| all.store.group(&all.folder, *bug, render::tables::named(style)));
+    output::texts(render::tables::list(groups, style))?;
+    Ok(sound)
+}
+
+/// Lists the wanted dumps of a store; gives whether they are sound.
+fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, style: Style) -> Result<bool> {
+    let mut entries = Vec::new();
+    all.store.rows(&all.folder, wanted, |_, row| {
+        entries.extend(Some(row.entry).filter(|entry| filter.holds(entry)));
+        Ok(())
+    })?;
+    let sound = entries.iter().all(|entry| entry.sound);
+    let catalogue = Catalogue::of(entries, order);
+    output::beside(&catalogue)?;
+    if json {
+        output::json(&catalogue)?;
+        return Ok(sound);
+    }
+    let groups = catalogue.groups.into_iter().map(|group| {
+        let dumps = group.dumps.len();
+        Ok::<_, Infallible>((group, dumps))
+    });
+    output::texts(render::tables::list(groups, style))?;
+    Ok(sound)
+}
+
+/// Reads several paths into one store.
+fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
+    let mut store = Store::in_memory(Path::new("memory"))?;
+    let (mut is_readable, mut is_partial) = (true, false);
+    let mut filling = Filling::new(&mut store);
+    for path in paths {
         if inputs::is_dir(path) {
-            directory(path, arguments, &mut entries);
+            let opened = directory(path, arguments)?;
+            is_partial |= opened.is_partial;
+            filling.copy(&opened.store, path, |_| true)?;
             continue;
         }
         // A file that was named must be a dump; one that was found may be anything.
+        let mut rows = Vec::new();
         for dump in super::open_all(path) {
             match dump {
-                Ok(file) => entries.push(row::of_dump(file, arguments.quick, &shown(path), 0).entry),
+                Ok(file) => rows.push(row::of_dump(file, arguments.quick, &shown(path), 0)),
                 Err(error) => {
                     say(&error);
-                    readable = false;
+                    is_readable = false;
                 }
             }
         }
+        filling.put_named(path, rows)?;
     }
-    entries.retain(|entry| filter.holds(entry));
-    let sound = entries.iter().all(|entry| entry.sound);
-    let catalogue = Catalogue::of(entries, order(arguments.sort));
-    output::beside(&catalogue)?;
-    if arguments.json {
-        output::json(&catalogue)?;
-    } else {
-        let text = render::tables::list(&catalogue, Style::of_stdout(color, arguments.wide));
-        output::text(&text)?;
-    }
-    Ok(ExitCode::from(match (readable, sound) {
-        (false, _) => FAILED,
-        (true, false) => DAMAGED,
-        (true, true) => 0,
-    }))
+    filling.end()?;
+    store.settle(&[])?;
+    Ok(All { store, folder: PathBuf::new(), is_readable, is_partial })
 }
 
 const fn order(sort: Sort) -> Order {
@@ -90,21 +163,30 @@ fn entries_in(path: &Path, quick: bool) -> impl Iterator<Item = CatalogueEntry> 
     row::of_file(path, quick, 0).into_iter().map(|row| row.entry)
 }
 
-/// The entries of a directory: of its index where that is up to date. An index that cannot be read costs only time.
-fn directory(folder: &Path, arguments: &List, entries: &mut Vec<CatalogueEntry>) {
+/// The dumps of a directory: of its index where that is up to date. An index that cannot be read costs only time.
+fn directory(folder: &Path, arguments: &List) -> Result<Opened> {
     // An index lies in the folder that it describes: a server takes nothing from it.
     if arguments.quick || inputs::is_confined() {
-        let quick = arguments.quick;
-        entries.extend(files_in(folder, &["kwab"]).iter().flat_map(|found| entries_in(found, quick)));
-        return;
+        let mut store = Store::in_memory(folder)?;
+        let mut filling = Filling::new(&mut store);
+        for path in files_in(folder, &["kwab"]) {
+            filling.put_named(path.strip_prefix(folder).unwrap_or(&path), row::of_file(&path, arguments.quick, 0))?;
+        }
+        filling.end()?;
+        store.settle(&[])?;
+        return Ok(Opened { store, remark: None, is_partial: false });
     }
-    let listing = catalogue::read(folder, arguments.index.as_deref()).unwrap_or_else(|error| {
+    opened(folder, arguments.index.as_deref(), arguments.check)
+}
+
+/// The store that answers for a directory; what it has not looked at is said on stderr.
+pub(super) fn opened(folder: &Path, index: Option<&Path>, look: Option<Look>) -> Result<Opened> {
+    let opened = catalogue::open(folder, index, look).or_else(|error| {
         say(&error.into());
         catalogue::read_all(folder)
-    });
-    if let Some(stale @ 1..) = listing.stale {
-        let remark = format!("{}: {stale} files differ from the index; kwab index updates it", shown(folder));
-        say(&anyhow::anyhow!(remark));
+    })?;
+    if let Some(remark) = &opened.remark {
+        say(&anyhow::anyhow!(remark.clone()));
     }
-    entries.extend(listing.rows.into_iter().map(|row| row.entry));
+    Ok(opened)
 }

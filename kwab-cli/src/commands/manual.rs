@@ -36,6 +36,8 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Check => schemars::schema_for!(CheckReports),
         SchemaOf::Index => schemars::schema_for!(Changes),
         SchemaOf::List => schemars::schema_for!(Catalogue),
+        SchemaOf::Trends => schemars::schema_for!(super::trends::Trend),
+        SchemaOf::Prune => schemars::schema_for!(super::prune::Pruned),
         SchemaOf::Follow => schemars::schema_for!(FollowLine<'_>),
         SchemaOf::Ci => schemars::schema_for!(CiReport),
         SchemaOf::Diff => schemars::schema_for!(Difference),

@@ -22,9 +22,11 @@ mod mcp;
 mod open;
 mod oracle;
 mod print;
+mod prune;
 mod redact;
 mod report;
 mod salvage;
+mod trends;
 mod tui;
 
 use std::io::{Read as _, Write as _};
@@ -78,6 +80,8 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::Redact(arguments) => redact::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments, color),
         Command::List(arguments) => list::run(&arguments, color),
+        Command::Trends(arguments) => trends::run(&arguments, color),
+        Command::Prune(arguments) => prune::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Mcp(arguments) => mcp::run(&arguments, max_mem),
         Command::McpCall(arguments) => mcp::run_call(arguments),

@@ -11,6 +11,7 @@ pub(crate) mod inspect;
 pub(crate) mod print;
 pub(crate) mod redact;
 pub(crate) mod tables;
+pub(crate) mod trends;
 
 use kwab::plain;
 pub(crate) use kwab::units::{bytes, count, duration, grouped};

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use kwab::capture::{CaptureReport, Nmi};
 use kwab::plain;
-use kwab::report::catalogue::{Catalogue, CatalogueEntry, Group, last_of};
+use kwab::report::catalogue::{CatalogueEntry, Group, last_of};
 use kwab::report::check::CheckReport;
 use kwab::report::salvage::SalvageReport;
 use kwab::units::memory;
@@ -76,21 +76,25 @@ const NAMED: usize = 8;
 /// Where what is below the first line of a group begins.
 const INDENT: usize = 6;
 
-/// Renders the list of dumps as a table.
-pub(crate) fn list(catalogue: &Catalogue, style: Style) -> String {
-    let mut out = String::new();
-    let head = format!("{:>4}  {:>5}  {:<12}  {}", "n", "score", "rule", "what, where, who and when");
-    let _ = writeln!(out, "{}", paint(style, Tone::Head, &cut(&head, style.width)));
-    for group in &catalogue.groups {
-        out.push_str(&rows(group, style));
-    }
-    if catalogue.groups.is_empty() {
-        out.push_str("no dumps here\n");
-    }
-    out
+/// How many dumps of a group are named.
+pub(crate) const fn named(style: Style) -> usize {
+    if style.width == usize::MAX { usize::MAX } else { NAMED }
 }
 
-fn rows(group: &Group, style: Style) -> String {
+/// Renders a list of dumps as a table, group by group: each with how many dumps it has, and the first and the last of
+/// them.
+pub(crate) fn list<E>(
+    groups: impl Iterator<Item = Result<(Group, usize), E>>,
+    style: Style,
+) -> impl Iterator<Item = Result<String, E>> {
+    let head = format!("{:>4}  {:>5}  {:<12}  {}", "n", "score", "rule", "what, where, who and when");
+    let head = format!("{}\n", paint(style, Tone::Head, &cut(&head, style.width)));
+    let mut groups = groups.map(move |group| group.map(|(group, dumps)| rows(&group, dumps, style))).peekable();
+    let empty = groups.peek().is_none().then(|| Ok("no dumps here\n".to_string()));
+    std::iter::once(Ok(head)).chain(empty).chain(groups)
+}
+
+fn rows(group: &Group, dumps: usize, style: Style) -> String {
     let Some(first) = group.dumps.first() else { return String::new() };
     let likely = group.finding.as_ref();
     let score = likely.map_or("–".to_string(), |found| format!("{:.2}", found.score));
@@ -113,11 +117,11 @@ fn rows(group: &Group, style: Style) -> String {
         }
         dim(INDENT, &who_and_when(group, first));
     }
-    let most = if style.width == usize::MAX { usize::MAX } else { NAMED };
+    let most = named(style);
     for dump in group.dumps.iter().take(most) {
         dim(INDENT + 2, &name_of(dump, first));
     }
-    if let Some(more @ 1..) = group.dumps.len().checked_sub(most) {
+    if let Some(more @ 1..) = dumps.checked_sub(most) {
         dim(INDENT + 2, &format!("… and {} (--wide names all)", count(more as u64, "more", "more")));
     }
     out

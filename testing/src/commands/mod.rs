@@ -12,6 +12,7 @@ pub mod demo;
 pub mod events;
 pub mod exam;
 pub mod fuzz_syscalls;
+pub mod gen_dumps;
 pub mod gen_log;
 pub mod hogs;
 pub mod hostile;
@@ -103,6 +104,8 @@ enum Command {
     BenchImport(bench_import::BenchImportArguments),
     /// Measure symbolisation beside addr2line and llvm-symbolizer.
     BenchSymbols(bench_symbols::BenchSymbolsArguments),
+    /// Write small dumps of a fleet to index, the same for the same options.
+    GenDumps(gen_dumps::GenDumpsArguments),
     /// Write a serial log to import, the same for the same options.
     GenLog(gen_log::GenLogArguments),
     /// Boot the machine crate's own tests.
@@ -153,6 +156,7 @@ pub fn main() -> ExitCode {
         Command::BenchBoot(arguments) => bench_boot::run(&arguments, consent),
         Command::BenchImport(arguments) => bench_import::run(&arguments),
         Command::BenchSymbols(arguments) => bench_symbols::run(&arguments),
+        Command::GenDumps(arguments) => gen_dumps::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
         Command::Soak(arguments) => soak::run(&arguments, consent),

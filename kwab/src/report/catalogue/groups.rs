@@ -122,14 +122,16 @@ pub fn arrange(entries: &[&CatalogueEntry]) -> Vec<Arranged> {
         let (rank, name) = key(best, members());
         let empty = || Arranged { rank, key: name.clone(), finding: None, count: 0, members: Vec::new() };
         let group = by_key.entry((rank, name.clone())).or_insert_with(empty);
-        let score = group.finding.as_ref().map_or(0.0, |found| found.score);
-        group.finding = best.filter(|found| found.score > score).cloned().or(group.finding.take());
         group.count += 1;
         group.members.extend(&bundle);
     }
     let mut groups: Vec<Arranged> = by_key.into_values().collect();
     for group in &mut groups {
         group.members.sort_by_key(|index| entries.get(*index).map(|entry| (time(entry), entry.file.as_str())));
+        let members = group.members.iter().filter_map(|index| entries.get(*index));
+        let likely = members.filter_map(|entry| entry.finding.as_ref()).filter(|found| found.is_likely());
+        // Of equally supported ones that of the oldest dump: the order of the entries does not matter.
+        group.finding = likely.reduce(|best, other| if other.score > best.score { other } else { best }).cloned();
     }
     groups.sort_by_key(|group| (group.rank, std::cmp::Reverse(group.count)));
     groups
@@ -157,7 +159,9 @@ impl Group {
 }
 
 impl Order {
-    fn compare(self, a: &Group, b: &Group) -> std::cmp::Ordering {
+    /// How two groups of the same rank stand in this order; equal ones stay in the order of [`arrange`].
+    #[must_use]
+    pub fn compare(self, a: &Group, b: &Group) -> std::cmp::Ordering {
         let first = |group: &Group| group.dumps.first().map(time);
         let last = |group: &Group| last_of(group.dumps.iter()).map(|entry| (entry.wall_ns, entry.boot, entry.mono_ns));
         let score = |group: &Group| group.finding.as_ref().map_or(0.0, |found| found.score);

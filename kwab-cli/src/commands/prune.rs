@@ -1,0 +1,147 @@
+//! `kwab prune DIR [--keep N] [--max-size SIZE] [--yes] [--index FILE] [--json]`
+//!
+//! Removes dumps of which a directory has more than it needs; without `--yes` it only says which. `--keep` is how many
+//! of each signature stay: the first, and the newest of the others. `--max-size` then takes the oldest until the rest
+//! is as small. The first and the last dump of each signature always stay, and so do files that are not readable dumps.
+//! The index is brought up to date before and after. A file is removed only if it is what was indexed, and never
+//! through a link.
+//! Status 0: done, or said what would be; 3: a file could not be removed, or what has to stay is larger than
+//! `--max-size`; 2: the directory or the index cannot be used.
+
+use std::process::ExitCode;
+
+use anyhow::{Result, bail};
+use kwab::units::{count, memory};
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::catalogue::retention::{Leaving, Rule, plan, remove};
+use crate::catalogue::store::Store;
+use crate::catalogue::{index_of, refresh, scan};
+use crate::failure::{DAMAGED, about, say, shown, system};
+use crate::fleet::Prune;
+use crate::output;
+use crate::since::day_of;
+
+/// The version of [`Pruned`]'s JSON form.
+const SCHEMA: u32 = 1;
+/// Files that are named unless all are asked for.
+const NAMED: usize = 20;
+
+/// What was removed, or would be.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct Pruned {
+    /// Version of this form.
+    pub schema: u32,
+    /// Whether files were removed; `false` when `--yes` was not given.
+    pub removed: bool,
+    /// Files with dumps in the directory.
+    pub files: u64,
+    /// Their lengths together.
+    pub bytes: u64,
+    /// Bytes of those that stay.
+    pub staying_bytes: u64,
+    /// What goes, the oldest first.
+    pub leaving: Vec<PrunedFile>,
+    /// What should have gone and could not.
+    pub failed: Vec<PruneFailure>,
+}
+
+/// A file that goes.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PrunedFile {
+    /// Its path as the directory was named.
+    pub file: String,
+    /// How long it is.
+    pub bytes: u64,
+    /// Signatures of its dumps.
+    pub signatures: Vec<String>,
+    /// When the last of its dumps happened, nanoseconds since 1970.
+    pub happened_ns: i64,
+}
+
+/// A file that could not be removed.
+#[derive(Debug, Serialize, JsonSchema)]
+pub(crate) struct PruneFailure {
+    /// Its path as the directory was named.
+    pub file: String,
+    /// The reason, in words.
+    pub why: String,
+}
+
+/// Runs the command.
+pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
+    let folder = &arguments.folder;
+    if arguments.keep.is_none() && arguments.max_size.is_none() {
+        bail!("nothing says what may go: --keep N, --max-size SIZE or both");
+    }
+    std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
+    let index = index_of(folder, arguments.index.as_deref());
+    refresh(folder, &index)?;
+    let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
+    let rule = Rule { keep, max_bytes: arguments.max_size };
+    let Some(store) = Store::open(&index)? else { bail!("{}: the index is gone", shown(&index)) };
+    let mut plan = plan(&store, rule)?;
+    drop(store);
+    let path = |one: &Leaving| shown(&scan::path_of(folder, &one.file.name));
+    let mut failed = Vec::new();
+    if arguments.yes {
+        let mut stayed = remove(folder, &plan.leaving).map_err(|error| about(folder, system(&error)))?;
+        while let Some((index, why)) = stayed.pop() {
+            let one = plan.leaving.remove(index);
+            plan.staying += one.file.stamp.bytes;
+            failed.push(PruneFailure { file: path(&one), why });
+        }
+        failed.reverse();
+        refresh(folder, &index)?;
+    }
+    let leaving = plan.leaving.iter().map(|one| PrunedFile {
+        file: path(one),
+        bytes: one.file.stamp.bytes,
+        signatures: one.signatures.clone(),
+        happened_ns: one.happened_ns,
+    });
+    let pruned = Pruned {
+        schema: SCHEMA,
+        removed: arguments.yes,
+        files: plan.files,
+        bytes: plan.bytes,
+        staying_bytes: plan.staying,
+        leaving: leaving.collect(),
+        failed,
+    };
+    output::beside(&pruned)?;
+    if arguments.json {
+        output::json(&pruned)?
+    } else {
+        output::text(&page(&pruned, arguments))?
+    }
+    let too_large = arguments.max_size.filter(|most| pruned.staying_bytes > *most);
+    if let Some(most) = too_large {
+        let text = format!("{} stay, more than the {} of --max-size", memory(pruned.staying_bytes), memory(most));
+        say(&about(folder, format_args!("{text}: the first and last dumps of signatures, and what is not a dump")));
+    }
+    for PruneFailure { file, why } in &pruned.failed {
+        say(&about(file.as_ref(), why));
+    }
+    let is_partial = too_large.is_some() || !pruned.failed.is_empty();
+    Ok(ExitCode::from(if is_partial { DAMAGED } else { 0 }))
+}
+
+/// What goes, in words.
+fn page(pruned: &Pruned, arguments: &Prune) -> String {
+    let leaving: u64 = pruned.leaving.iter().map(|one| one.bytes).sum();
+    let (files, of) = (count(pruned.leaving.len() as u64, "file", "files"), pruned.files);
+    let end = if pruned.removed { "removed" } else { "would be removed; --yes removes them" };
+    let sizes = format!("{} of {}", memory(leaving), memory(pruned.bytes));
+    let mut out = format!("{}: {files} of {of} ({sizes}) {end}\n", shown(&arguments.folder));
+    let most = if arguments.wide { usize::MAX } else { NAMED };
+    for PrunedFile { file, signatures, happened_ns, .. } in pruned.leaving.iter().take(most) {
+        let file = kwab::plain::line(file);
+        out += &format!("  {}  {}  {file}\n", day_of(*happened_ns), signatures.join(" "));
+    }
+    if let Some(more @ 1..) = pruned.leaving.len().checked_sub(most) {
+        out += &format!("  … and {} (--wide names all)\n", count(more as u64, "more", "more"));
+    }
+    out
+}

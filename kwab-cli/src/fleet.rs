@@ -1,0 +1,65 @@
+//! Arguments of the commands about a directory of many dumps: `kwab prune`, `kwab trends`.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use crate::since::Since;
+
+/// What is compared with an index before it answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Look {
+    /// The marks of each file.
+    Files,
+    /// Those of each directory: what was added, removed or renamed.
+    Folders,
+}
+
+/// Arguments of `kwab prune`.
+#[derive(Debug, Args)]
+pub(crate) struct Prune {
+    /// The directory with dumps.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Dumps of each signature that stay: the first, and the newest of the others.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
+    pub keep: Option<u32>,
+    /// Bytes that all dumps may take, as 500M or 10G; the oldest go.
+    #[arg(long, value_name = "SIZE", value_parser = crate::since::size)]
+    pub max_size: Option<u64>,
+    /// Remove them; without it the command only says what would go.
+    #[arg(long)]
+    pub yes: bool,
+    /// The index; without it .kwab-index.db in the directory.
+    #[arg(long, value_name = "FILE")]
+    pub index: Option<PathBuf>,
+    /// Name every file.
+    #[arg(short, long)]
+    pub wide: bool,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// Arguments of `kwab trends`.
+#[derive(Debug, Args)]
+pub(crate) struct Trends {
+    /// The directory with dumps.
+    #[arg(value_name = "DIR")]
+    pub folder: PathBuf,
+    /// Count only dumps that happened since then: 2026-11-25, 2026-11-25T14:30:00Z, or an age as 90m, 36h, 14d.
+    #[arg(long, value_name = "WHEN")]
+    pub since: Option<Since>,
+    /// The index of the directory; without it .kwab-index.db in the directory, if there is one.
+    #[arg(long, value_name = "FILE")]
+    pub index: Option<PathBuf>,
+    /// What is compared with an index before it answers; without it each file of up to 10,000, else directories.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub check: Option<Look>,
+    /// Show every build, and do not cut rows at the width of the terminal.
+    #[arg(short, long)]
+    pub wide: bool,
+    /// Print the result as JSON; `kwab schema` prints its schema.
+    #[arg(long)]
+    pub json: bool,
+}
