@@ -89,7 +89,8 @@ impl AddressSpace {
         let shared = self.space.map_numbered(range, prot, first, part(&template.read, first, end));
         self.count(TAG_FILE, shared as i64);
         let written = part(&template.written, first, end);
-        if !may_copy(vma) {
+        // Copies would hide the planted bug.
+        if !may_copy(vma) || inject::is(Fault::PrefaultWritable) {
             let shared_too = self.space.map_numbered(range, prot, first, written);
             self.count(TAG_FILE, shared_too as i64);
             return (shared + shared_too) as u64;
