@@ -55,6 +55,8 @@ pub enum Fault {
     HugeExecutable,
     /// In the prefault of exec.
     PrefaultWritable,
+    /// In the templates of exec.
+    TemplateStale,
 }
 
 /// Every bug: name and what it is.
@@ -85,6 +87,11 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
         "stale-leaf",
         Fault::StaleLeaf,
         "copy-on-write of a page shared by a fork reports success and leaves the leaf unchanged",
+    ),
+    (
+        "template-stale",
+        Fault::TemplateStale,
+        "the template of a program is used although pages of its file were replaced",
     ),
     ("tlb-shootdown", Fault::NoShootdown, "other processors keep translations of unmapped pages"),
     ("uncounted-frames", Fault::Uncounted, "fault-around maps frames without a reference"),

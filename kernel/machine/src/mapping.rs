@@ -1,7 +1,7 @@
 //! Architecture-neutral types of page-table contents: protections, leaves, walks.
 
 use crate::addr::FrameNumber;
-use crate::frame::OutOfFrames;
+use crate::frame::{Frame, OutOfFrames};
 
 /// What a leaf allows. `read: false, write: false, exec: false` holds the frame without access.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -29,6 +29,15 @@ pub struct Leaf {
     pub dirty: bool,
     /// A 2 MiB leaf.
     pub huge: bool,
+}
+
+/// A frame with the number of its page, in a numbering of its owner's.
+#[derive(Debug)]
+pub struct NumberedFrame {
+    /// Which page it is.
+    pub number: u32,
+    /// A reference to its frame.
+    pub frame: Frame,
 }
 
 /// A page-table walk with the raw entries of each level, root first, for audits and dumps.

@@ -8,5 +8,5 @@
 //!
 //! A leaf may be *held*: it owns a frame but grants nothing (`PROT_NONE` over touched pages).
 
-pub use crate::mapping::{ForkMode, Leaf, MapError, Prot, Removed, Walk};
+pub use crate::mapping::{ForkMode, Leaf, MapError, NumberedFrame, Prot, Removed, Walk};
 pub use crate::x86_64::memory::space::{UserSpace, huge_leaves, losses_here};

@@ -10,7 +10,7 @@ use machine::frame::Frame;
 use super::attr::S_IFREG;
 use super::mount::MS_NOEXEC;
 use super::{File, Inode, Mapping};
-use crate::mm::{Backing, Mapped, PageUse, ReverseMap};
+use crate::mm::{Backing, Mapped, PageUse, ReverseMap, TemplateSlot};
 
 /// The file behind a range. Pieces of one mapping share its count, which ends with the last of them.
 #[derive(Clone)]
@@ -68,6 +68,10 @@ impl Mapped for MappedFile {
 
     fn mappers(&self) -> Option<&ReverseMap> {
         self.file.inode().mappers()
+    }
+
+    fn template(&self) -> Option<&TemplateSlot> {
+        self.file.inode().template()
     }
 }
 

@@ -68,14 +68,26 @@ impl Path {
             }
             return name;
         }
-        let mut buffer = alloc::vec![0; kernel_logic::path::PATH_MAX];
-        let mut name = match self.write_name(root, &mut buffer) {
-            Ok(start) => buffer[start..].to_vec(),
-            Err(_) => b"(too long)".to_vec(),
+        let mut short = [0; SHORT];
+        let mut name = match self.write_name(root, &mut short) {
+            Ok(start) => short[start..].to_vec(),
+            Err(_) => self.long_name(root),
         };
         if self.dentry.is_removed() {
             name.extend_from_slice(b" (deleted)");
         }
         name
     }
+
+    #[cold]
+    fn long_name(&self, root: &Self) -> Vec<u8> {
+        let mut buffer = alloc::vec![0; kernel_logic::path::PATH_MAX];
+        match self.write_name(root, &mut buffer) {
+            Ok(start) => buffer[start..].to_vec(),
+            Err(_) => b"(too long)".to_vec(),
+        }
+    }
 }
+
+/// Most paths fit into this many bytes.
+const SHORT: usize = 128;

@@ -1,5 +1,7 @@
 //! Page faults: [`kernel_logic::fault`] decides what the faulting page becomes, and this module maps it.
 
+use core::sync::atomic::Ordering::Relaxed;
+
 use kernel_logic::fault::{self, Action, Pte, Range, Source};
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
@@ -9,6 +11,7 @@ use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
 use super::map::MIN_ADDR;
+use super::template::Images;
 use super::{
     AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, Vma, backing_page, page_down,
     rights,
@@ -74,7 +77,7 @@ impl AddressSpace {
             Access::Execute => fault::Access::Exec,
         };
         let range = Range { prot: vma.prot, flags: vma.flags, source };
-        self.apply(vma, page, fault::decide(Some(range), pte, wanted), access)
+        self.apply(vma, page, fault::decide(Some(range), pte, wanted), access, &map.images)
     }
 
     /// Faults in every page of `start..end`, for `MAP_POPULATE` and `mlock`, up to one that its range does not allow.
@@ -106,7 +109,14 @@ impl AddressSpace {
         map.vmas.grow_down(addr, limits.stack, STACK_GUARD).map(|_| ()).ok_or(Unresolved::NotMapped)
     }
 
-    fn apply(&self, vma: &Vma, page: UserPage, action: Action, access: Access) -> Result<(), Unresolved> {
+    fn apply(
+        &self,
+        vma: &Vma,
+        page: UserPage,
+        action: Action,
+        access: Access,
+        images: &Images,
+    ) -> Result<(), Unresolved> {
         match action {
             Action::NotMapped => Err(Unresolved::NotMapped),
             Action::Forbidden => Err(Unresolved::Forbidden),
@@ -120,8 +130,12 @@ impl AddressSpace {
                 let (frame, tag) = written_page(vma, page)?;
                 self.map_frame(vma, page, frame, true, tag)
             }
-            Action::FileFrame { writable: false } => self.map_around(vma, page),
+            Action::FileFrame { writable: false } => {
+                self.miss(vma, images);
+                self.map_around(vma, page)
+            }
             Action::FileCopy => {
+                self.miss(vma, images);
                 let (cached, tag) = file_page(vma, page, PageUse::Read)?;
                 if inject::is(Fault::CacheWritable) {
                     return self.map_frame(vma, page, cached, true, tag);
@@ -136,6 +150,13 @@ impl AddressSpace {
                 let prot = vma.prot;
                 self.reprotect(page, &mut |leaf| rights(prot, writable, leaf.prot.tag))
             }
+        }
+    }
+
+    /// Exec did not map a page in advance: next time it does, if it is one of the program's.
+    fn miss(&self, vma: &Vma, images: &Images) {
+        if images.have(&vma.backing) {
+            self.learns.store(true, Relaxed);
         }
     }
 

@@ -35,10 +35,12 @@ pub mod remap;
 mod remote;
 pub mod rmap;
 mod shared;
+pub mod template;
 
 pub use limits::MemoryLimits;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
+pub use template::TemplateSlot;
 
 /// Tag of frames of private memory.
 pub const TAG_ANON: u8 = 0;
@@ -72,6 +74,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn identity(&self) -> (u64, u64);
     /// The address spaces that map the file; `None` for one that is never truncated.
     fn mappers(&self) -> Option<&ReverseMap>;
+    /// Where the template of its program is kept; `None` for one that has no pages.
+    fn template(&self) -> Option<&TemplateSlot>;
 }
 
 /// What memory needs of the layers above.
@@ -182,6 +186,16 @@ pub struct AddressSpace {
     pub dumpable: AtomicBool,
     /// Huge pages are off (`PR_SET_THP_DISABLE`). Inherited by a fork and kept by execution.
     pub no_huge: AtomicBool,
+    /// Pages of the program's files were not mapped in advance: see [`template`].
+    learns: AtomicBool,
+}
+
+impl Drop for AddressSpace {
+    fn drop(&mut self) {
+        if *self.learns.get_mut() {
+            self.learn();
+        }
+    }
 }
 
 /// What is mapped, and where things are by convention.
@@ -212,6 +226,8 @@ pub struct Map {
     pub lock_future: bool,
     /// A change in parts is under way: no other one may begin.
     in_parts: bool,
+    /// The files it was made from.
+    images: template::Images,
 }
 
 /// Pages in memory by kind.
@@ -250,6 +266,7 @@ impl AddressSpace {
             exe: None,
             lock_future: false,
             in_parts: false,
+            images: template::Images::default(),
         };
         Ok(Self::around(space, map))
     }
@@ -265,6 +282,7 @@ impl AddressSpace {
             expedited: AtomicBool::new(false),
             dumpable: AtomicBool::new(true),
             no_huge: AtomicBool::new(false),
+            learns: AtomicBool::new(false),
         })
     }
 

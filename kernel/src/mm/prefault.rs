@@ -4,17 +4,22 @@
 //! after a read fault. A range ends at page borders here and never shares a page with another one; a page that exec
 //! already gave the program (the last one of a segment, cleared behind the file's part) is mapped and stays.
 //!
+//! With a template ([`super::template`]) these are the pages that the program used before, and those that it wrote get
+//! their copy at once; without one they are all that are in memory, and a template is made of those used.
+//!
 //! [`limit`] bounds the pages of one exec (`prefault=` on the command line, `/proc/sys/vm/prefault`), so that `kwab
 //! bisect --param prefault=0..512` can search for a page that goes wrong. The pages up to the limit are those of the
 //! ranges in order, the program's own first.
 
+use alloc::sync::Arc;
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::vma::{PAGE, VmaFlags};
-use machine::addr::PageRange;
+use machine::addr::{PageRange, UserPage};
 use machine::frame::Frame;
 
-use super::{AddressSpace, Backing, Map, Mapped as _, TAG_FILE, Vma, rights};
+use super::template::{Images, Tail, Template, may_copy, part};
+use super::{AddressSpace, Backing, Map, Mapped as _, TAG_ANON, TAG_FILE, Vma, rights};
 use crate::inject::{self, Fault};
 
 /// The most pages of one exec, by default: a shell's program has them all, a large program its beginning.
@@ -36,17 +41,94 @@ pub fn set_limit(pages: u64) {
 
 impl AddressSpace {
     /// Maps what is in memory of the files of `map`, its own, which the caller holds; its ranges were entered at their
-    /// files. Returns how many pages.
-    pub fn prefault(&self, map: &Map) -> u64 {
+    /// files. The program's `users` are its real and effective ones. Returns how many pages.
+    pub fn prefault(&self, map: &mut Map, users: u64) -> u64 {
         let limit = limit();
         let mut left = limit;
+        let mut images = Images::of(users);
+        let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
         for vma in map.vmas.iter() {
-            if left == 0 {
-                break;
+            if left == 0 || vma.flags.has(VmaFlags::SHARED) {
+                continue;
             }
-            left -= self.prefault_range(vma, left);
+            let Backing::File { file, .. } = &vma.backing else {
+                let first = tail.and_then(|tail: Tail| tail.continued(vma));
+                if let (Some(first), Some((_, Some(template)))) = (first, &last) {
+                    left -= self.clear_ahead(vma, template, first, left);
+                }
+                continue;
+            };
+            tail = Tail::of(vma);
+            let identity = file.identity();
+            let template = match last.take() {
+                Some((known, template)) if known == identity => template,
+                _ => {
+                    images.note(identity);
+                    let template = file.template().and_then(|slot| slot.get(users));
+                    self.learns.fetch_or(template.is_none(), Relaxed);
+                    template
+                }
+            };
+            left -= match &template {
+                Some(template) => self.replay(vma, template, left),
+                None => self.prefault_range(vma, left),
+            };
+            last = Some((identity, template));
         }
+        map.images = images;
         limit - left
+    }
+
+    /// Maps what a template has of a range.
+    fn replay(&self, vma: &Vma, template: &Template, most: u64) -> u64 {
+        let Backing::File { offset, .. } = &vma.backing else { return 0 };
+        let first = offset / PAGE;
+        let end = first.saturating_add((vma.bytes() / PAGE).min(most));
+        let Some(range) = PageRange::new(vma.start, vma.end) else { return 0 };
+        let prot = rights(vma.prot, inject::is(Fault::PrefaultWritable), TAG_FILE);
+        let shared = self.space.map_numbered(range, prot, first, part(&template.read, first, end));
+        self.count(TAG_FILE, shared as i64);
+        let written = part(&template.written, first, end);
+        // Copies would hide the planted bug.
+        if !may_copy(vma) || inject::is(Fault::PrefaultWritable) {
+            let shared_too = self.space.map_numbered(range, prot, first, written);
+            self.count(TAG_FILE, shared_too as i64);
+            return (shared + shared_too) as u64;
+        }
+        let mut copied = 0;
+        for page in written {
+            let at = vma.start + (u64::from(page.number) - first) * PAGE;
+            copied += u64::from(self.copy_ahead(vma, at, &page.frame).is_some());
+        }
+        shared as u64 + copied
+    }
+
+    /// Makes the pages of zeros that a template has of a range, whose first page has the number `first`.
+    fn clear_ahead(&self, vma: &Vma, template: &Template, first: u64, most: u64) -> u64 {
+        let last = first + vma.bytes() / PAGE;
+        let mut made = 0;
+        for number in template.zeros.iter().map(|number| u64::from(*number)) {
+            if (first..last).contains(&number) && made < most && may_copy(vma) {
+                made += u64::from(self.zero_page_ahead(vma, vma.start + (number - first) * PAGE).is_some());
+            }
+        }
+        made
+    }
+
+    fn zero_page_ahead(&self, vma: &Vma, at: u64) -> Option<()> {
+        let frame = Frame::alloc_zeroed().ok()?;
+        self.map_private(UserPage::new(at)?, frame, vma.prot, TAG_ANON).ok()
+    }
+
+    /// Gives the program its own copy of a page that it is going to write, unless there is one.
+    fn copy_ahead(&self, vma: &Vma, at: u64, from: &Frame) -> Option<()> {
+        let page = UserPage::new(at)?;
+        if self.space.lookup(page).is_some() {
+            return None;
+        }
+        let frame = Frame::alloc().ok()?;
+        frame.copy_page_from(from);
+        self.map_private(page, frame, vma.prot, TAG_ANON).ok()
     }
 
     fn prefault_range(&self, vma: &Vma, most: u64) -> u64 {

@@ -85,7 +85,7 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
         let mut map = mm.lock();
         let loaded = build(&mm, &mut map, program, given)?;
         mm.enter_all(&map)?;
-        prefault(&mm, &map);
+        prefault(&mm, &mut map, given.creds);
         loaded
     };
     Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
@@ -132,10 +132,10 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     Ok((start, sp))
 }
 
-fn prefault(mm: &AddressSpace, map: &Map) {
+fn prefault(mm: &AddressSpace, map: &mut Map, creds: &Creds) {
     if prefault::limit() != 0 {
         let _span = span(Id::ExecPrefault);
-        let pages = mm.prefault(map);
+        let pages = mm.prefault(map, u64::from(creds.uid) << 32 | u64::from(creds.euid));
         trace::event::exec_prefault(map.code.0, [pages, 0]);
     }
 }

@@ -46,6 +46,8 @@ void names(void);
 void pipes(void);
 void once(void);
 void reload(void);
+void renew(void);
+int renewed(const char *wanted);
 void spawn(void);
 void statistics(void);
 void threads(void);

@@ -19,6 +19,7 @@ static const struct {
     {"once", once},
     {"pipes", pipes},
     {"reload", reload},
+    {"renew", renew},
     {"spawn", spawn},
     {"statistics", statistics},
     {"threads", threads},
@@ -26,6 +27,7 @@ static const struct {
 };
 
 int main(int argc, char **argv) {
+    if (argc == 3 && strcmp(argv[1], "--renewed") == 0) return renewed(argv[2]);
     for (int word = 1; word < argc; word++) {
         for (unsigned number = 0; number < sizeof programs / sizeof *programs; number++) {
             if (strcmp(argv[word], programs[number].name) != 0) continue;

@@ -86,3 +86,48 @@ void huge(void) {
     for (int page = 0; page < 2 * LARGE / PAGE; page++)
         if (page != LARGE / PAGE && first[page * PAGE] != (char)page) puts("a large allocation changed");
 }
+
+/* One letter of it is another one in the second edition of the program. */
+static volatile const char edition[] = "the edition of this program is: 1";
+
+/* The program that `renew` starts: it is the edition that was asked for, or the kernel is to be looked at. */
+int renewed(const char *wanted) {
+    if (edition[sizeof edition - 2] != *wanted) ask_for_dump();
+    return 0;
+}
+
+/* Runs the program at `path`. */
+static void run_renewed(const char *path, const char *wanted) {
+    pid_t child = fork();
+    if (child == 0) {
+        execl(path, "exam", "--renewed", wanted, (char *)0);
+        _exit(4);
+    }
+    waitpid(child, 0, 0);
+}
+
+/* Writes a program file again, from the first byte on. */
+static void write_program(const char *path, const char *bytes, size_t length) {
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);
+    if (fd == -1 || write(fd, bytes, length) != (ssize_t)length || close(fd) != 0) exit(2);
+}
+
+/* A program is run, replaced in its file by the next edition, and run again. */
+void renew(void) {
+    static const char path[] = "/tmp/renewed";
+    static char program[512 * PAGE];
+    int self = open("/proc/self/exe", O_RDONLY);
+    ssize_t length = read(self, program, sizeof program);
+    if (length <= 0 || length == (ssize_t)sizeof program) exit(2);
+    close(self);
+    write_program(path, program, (size_t)length);
+    for (int round = 0; round < 3; round++) run_renewed(path, "1");
+    char text[sizeof edition];
+    for (size_t at = 0; at < sizeof text; at++) text[at] = edition[at];
+    char *found = memmem(program, (size_t)length, text, sizeof text);
+    if (!found) exit(2);
+    found[sizeof text - 2] = '2';
+    write_program(path, program, (size_t)length);
+    run_renewed(path, "2");
+    unlink(path);
+}

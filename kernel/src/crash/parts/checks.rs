@@ -1,37 +1,35 @@
-//! The pages of the process that was running against the files behind them (`debug=verify`).
+//! The pages of the process that was running against the files behind them.
 //!
-//! Every page of a file mapping that is in memory is compared with what its file held when it was unpacked. A page that
-//! the process has copied for itself, or shares to write to it, may differ: it is dirty then, not wrong. What the
-//! caches hold must not. Files that were written since have nothing to be compared with.
+//! What [`super::cached`] looks for is in every dump; the rest needs `debug=verify`. Every page of a file mapping that
+//! is in memory is compared with what its file held when it was unpacked. A page that the process has copied for
+//! itself, or shares to write to it, may differ: it is dirty then, not wrong. What the caches hold must not. Files that
+//! were written since have nothing to be compared with.
 
 use kernel_logic::vma::{Prot, VmaFlags};
 use kwab_format::record::{CheckResult, PageCheck};
 use machine::addr::PhysAddr;
 use machine::crash::{self, RawLeaf};
 
+use super::cached::{PIECE, TOLD};
 use super::memory::with_map;
 use super::pages::{bit, take_one};
-use super::{Dump, Stop, Subject};
+use super::{Dump, Stop, Subject, cached};
 use crate::fs::File;
 use crate::mm::{Backing, TAG_FILE, Vma};
 use crate::trace::{Category, is_on};
 
-/// Bytes compared at a time: they pass over the crash path's stack.
-const PIECE: usize = 512;
-/// Bytes told from the first difference on.
-const TOLD: usize = 16;
-
 pub(super) fn checks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    if !is_on(Category::Verify) {
-        return Ok(());
-    }
+    let verifies = is_on(Category::Verify);
     let pid = subject.pid();
     let mut left = subject.amount.entries;
     with_map(dump, subject, |dump, map, mm| {
         let root = mm.space.root();
         for vma in map.vmas.iter() {
             let Backing::File { file, offset } = &vma.backing else { continue };
-            mapping(dump, pid, root, vma, (file, *offset), &mut left)?;
+            cached::stale(dump, pid, root, vma, (file, *offset), &mut left)?;
+            if verifies {
+                mapping(dump, pid, root, vma, (file, *offset), &mut left)?;
+            }
         }
         Ok(())
     })

@@ -9,13 +9,14 @@ use alloc::sync::Arc;
 use core::any::Any;
 
 use linux_abi::Errno;
+use machine::addr::FrameNumber;
 use machine::frame::Frame;
 
 use super::attr::{Attr, Attributes};
 use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
-use crate::mm::ReverseMap;
+use crate::mm::{ReverseMap, TemplateSlot};
 
 pub mod dentry;
 pub mod file;
@@ -169,6 +170,16 @@ pub trait Inode: Any + Send + Sync {
 
     /// The address spaces that have mapped it; `None` for a file that is never cut.
     fn mappers(&self) -> Option<&ReverseMap> {
+        None
+    }
+
+    /// The frame of page `index`, if there is one in memory and no stopped processor has the pages locked: for checks.
+    fn present(&self, _index: u64) -> Option<FrameNumber> {
+        None
+    }
+
+    /// Where the template of the program in this file is kept ([`crate::mm::template`]).
+    fn template(&self) -> Option<&TemplateSlot> {
         None
     }
 

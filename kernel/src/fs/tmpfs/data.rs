@@ -10,16 +10,16 @@ use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Acquire, Ordering::Rel
 use kernel_logic::filemap::FileMap;
 use linux_abi::Errno;
 use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
-use machine::addr::PAGE_SIZE;
+use machine::addr::{FrameNumber, PAGE_SIZE};
 use machine::frame::Frame;
-use machine::sync::SpinLock;
+use machine::sync::{SpinGuard, SpinLock};
 
 use super::Pool;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
-use crate::mm::ReverseMap;
+use crate::mm::{ReverseMap, TemplateSlot};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::Mutex;
 
@@ -46,6 +46,8 @@ pub struct FileData {
     /// A mapping asked for a page of it.
     mapped: AtomicBool,
     mappers: ReverseMap,
+    /// Told of every page that comes or goes.
+    template: TemplateSlot,
 }
 
 struct Pages {
@@ -64,6 +66,7 @@ impl FileData {
             generation: AtomicU64::new(0),
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
+            template: TemplateSlot::new(),
             seals: Seals::closed(),
             writers: Mutex::new(()),
         }
@@ -97,12 +100,7 @@ impl FileData {
 
     /// See [`crate::fs::Inode::original`]; the caller knows that the file was not written.
     pub fn original(&self, at: u64, to: &mut [u8]) -> Option<usize> {
-        let pages = (0..ATTEMPTS).find_map(|_| {
-            self.pages.try_lock().or_else(|| {
-                machine::cpu::relax();
-                None
-            })
-        })?;
+        let pages = self.locked_soon()?;
         let archive = pages.archive.clone()?;
         drop(pages);
         let mut done = 0;
@@ -116,6 +114,21 @@ impl FileData {
             done += len;
         }
         Some(done)
+    }
+
+    /// See [`crate::fs::Inode::present`].
+    pub fn present(&self, index: u64) -> Option<FrameNumber> {
+        self.locked_soon()?.map.get(index).map(Frame::number)
+    }
+
+    /// The pages, if their lock is free or a running processor drops it.
+    fn locked_soon(&self) -> Option<SpinGuard<'_, Pages>> {
+        (0..ATTEMPTS).find_map(|_| {
+            self.pages.try_lock().or_else(|| {
+                machine::cpu::relax();
+                None
+            })
+        })
     }
 
     /// Count of changes: see [`crate::fs::Inode::generation`].
@@ -246,7 +259,10 @@ impl FileData {
                 copy(&frame, &other, taken);
                 pool.release(1);
             }
-            None => drop(pages.map.insert(index, frame)),
+            None => {
+                drop(pages.map.insert(index, frame));
+                self.template.page_came();
+            }
         }
         result.map(|_| ())
     }
@@ -268,6 +284,7 @@ impl FileData {
         }
         fill_archived(&mut pages, index, 0, &frame);
         pages.map.insert(index, frame.clone());
+        self.template.page_came();
         Ok(frame)
     }
 
@@ -296,6 +313,11 @@ impl FileData {
     /// The address spaces that have mapped it.
     pub fn mappers(&self) -> &ReverseMap {
         &self.mappers
+    }
+
+    /// Where the template of the program in it is kept.
+    pub fn template(&self) -> &TemplateSlot {
+        &self.template
     }
 
     /// Whether a mapping ever asked for a page.
@@ -337,7 +359,12 @@ impl FileData {
         {
             frame.zero(tail, PAGE_SIZE - tail);
         }
-        Ok(before - pages.map.held())
+        let gone = before - pages.map.held();
+        drop(pages);
+        if gone != 0 {
+            self.template.pages_went();
+        }
+        Ok(gone)
     }
 
     /// fallocate: reserves, or punches a hole.
@@ -400,6 +427,7 @@ impl FileData {
                     self.page_to_write(pool, at / PAGE)?.zero(offset, count);
                 }
             } else if self.pages.lock().map.remove(at / PAGE).is_some() {
+                self.template.pages_went();
                 pool.release(1);
             }
             at += count as u64;

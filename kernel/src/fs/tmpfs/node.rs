@@ -8,6 +8,7 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
+use machine::addr::FrameNumber;
 use machine::frame::Frame;
 use machine::sync::{Once, SpinLock};
 
@@ -23,7 +24,7 @@ use crate::fs::inode::{
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
-use crate::mm::ReverseMap;
+use crate::mm::{ReverseMap, TemplateSlot};
 use crate::upper::Kwab;
 use crate::{options, random};
 
@@ -230,6 +231,14 @@ impl Inode for TmpNode {
 
     fn mappers(&self) -> Option<&ReverseMap> {
         self.data().ok().map(FileData::mappers)
+    }
+
+    fn present(&self, index: u64) -> Option<FrameNumber> {
+        self.data().ok()?.present(index)
+    }
+
+    fn template(&self) -> Option<&TemplateSlot> {
+        self.data().ok().map(FileData::template)
     }
 
     fn attributes(&self) -> Option<&Attributes> {

@@ -2,11 +2,11 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{Tables, UserSpace, decode, encode, needs_flush, table};
+use super::{Tables, UserSpace, decode, encode, needs_flush, span, table};
 use crate::addr::{FrameNumber, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::inject;
-use crate::mapping::{Leaf, MapError, Prot};
+use crate::mapping::{Leaf, MapError, NumberedFrame, Prot};
 use crate::x86_64::interrupts::tlb;
 use crate::x86_64::memory::table::{ACCESSED, DIRTY, HUGE};
 
@@ -62,9 +62,46 @@ impl UserSpace {
                     (high, count) = (index, count + 1);
                 }
             }
-            super::span::used_run(first.table, low, high, count);
+            span::used_run(first.table, low, high, count);
             mapped += count;
             at = stop;
+        }
+        mapped
+    }
+
+    /// Map pages of `range` that are scattered: each of `pages`, which ascend, gets a reference of its own and goes as
+    /// far from the range's start as its number is from `first`. Pages already mapped stay, and what would lie outside
+    /// the range is left out. Returns pages mapped; stops early without table frames.
+    pub fn map_numbered(&self, range: PageRange, prot: Prot, first: u64, pages: &[NumberedFrame]) -> usize {
+        // Where page 0 would be; a number below `first` is then far outside the range.
+        let base = range.start().wrapping_sub(first.wrapping_mul(super::LEAF_SPAN));
+        let address = |page: &NumberedFrame| base.wrapping_add(u64::from(page.number) * super::LEAF_SPAN);
+        let inside = |page: &&NumberedFrame| (range.start()..range.end()).contains(&address(page));
+        let tables = self.tables();
+        let rights = encode(FrameNumber(0), prot);
+        let (mut mapped, mut next) = (0, 0);
+        while let Some(at) = pages.get(next).filter(inside).map(address) {
+            let stop = (at | (super::HUGE_SPAN - 1)).wrapping_add(1).min(range.end());
+            let Ok(slot) = tables.make_slot(at, 0) else { break };
+            // SAFETY: the table the slot was found in, which a huge leaf's is not used as one of small leaves.
+            let entries = unsafe { table::table(slot.table.addr()) };
+            let (mut groups, mut count) = (0, 0);
+            for page in &pages[next..] {
+                let here = address(page);
+                // In the same table, and after the first: the numbers ascend.
+                if !(at..stop).contains(&here) {
+                    break;
+                }
+                next += 1;
+                let index = table::index(here, 0);
+                if !slot.huge && entries[index].load(Relaxed) == 0 {
+                    entries[index].store(rights | page.frame.clone().into_number().addr().0, Release);
+                    groups |= span::group(index);
+                    count += 1;
+                }
+            }
+            span::used_groups(slot.table, groups, count);
+            mapped += count;
         }
         mapped
     }

@@ -86,6 +86,18 @@ pub(super) fn used_among(table: FrameNumber, used: Used, count: usize) {
     note.store((note.load(Relaxed) + count as u64) | u64::from(used.groups) << GROUPS_SHIFT, Relaxed);
 }
 
+/// The group of an entry, for [`used_groups`].
+#[inline]
+pub(super) fn group(index: usize) -> u32 {
+    1 << (index / GROUP)
+}
+
+/// `count` more entries, in these groups.
+#[inline]
+pub(super) fn used_groups(table: FrameNumber, groups: u32, count: usize) {
+    used_among(table, Used { groups, first: 0, last: 0 }, count);
+}
+
 /// One entry less. The bounds stay.
 #[inline]
 pub(super) fn unused(table: FrameNumber) {
