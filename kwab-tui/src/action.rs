@@ -63,6 +63,10 @@ pub enum Command {
     ZoomOut,
     /// Shows the whole extent again.
     ZoomAll,
+    /// Go to what caused the row.
+    Cause,
+    /// Go to what the row caused.
+    Effect,
     /// Go to an address, a row or a line.
     Goto,
     /// Bytes of a word.
@@ -173,6 +177,8 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::ZoomIn, "zoom-in", ["+", "="], Zoom, "zoom in: around the event, into the span";
     Command::ZoomOut, "zoom-out", ["-"], Zoom, "zoom out";
     Command::ZoomAll, "zoom-all", ["z"], Zoom, "zoom out to the whole extent";
+    Command::Cause, "cause", ["["], Zoom, "to what caused the event";
+    Command::Effect, "effect", ["]"], Zoom, "to what the event caused";
     Command::WordSize, "word-size", ["w"], Hex, "words of 1, 2, 4 or 8 bytes";
     Command::Endian, "byte-order", ["E"], Hex, "little or big endian";
     Command::Goto, "go-to", ["a", "@"], Crash, "go to an address, a line or a row";

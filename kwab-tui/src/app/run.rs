@@ -63,6 +63,8 @@ impl App {
         let workspace = &mut self.workspace;
         match command {
             Command::Follow => workspace.follow(),
+            Command::Cause => workspace.lead_to_cause(),
+            Command::Effect => workspace.lead_to_effect(),
             Command::Back => workspace.travel(true),
             Command::Forward => workspace.travel(false),
             Command::Next | Command::Previous => {
