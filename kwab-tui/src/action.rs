@@ -87,6 +87,8 @@ pub enum Command {
     Compare,
     /// Conclude from all of a long recording.
     Whole,
+    /// Reads the open dump again whenever its file changes, or ends that.
+    Live,
     /// Import the serial log of the row.
     Import,
     /// Opens the palette, which lists every action by name.
@@ -187,6 +189,7 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Group, "group", ["o"], Catalogue, "dumps of the same crash together, or one by one";
     Command::Compare, "compare", ["c"], Anywhere, "compare two crashes; end the comparison";
     Command::Whole, "whole", ["W"], Crash, "analyse all sections of a long recording";
+    Command::Live, "live", ["f"], Crash, "follow the dump: read it again when its file changes";
     Command::Import, "import", ["i"], Catalogue, "import the serial log under the cursor";
     Command::Detail, "detail", ["d"], Anywhere, "show or hide the detail of the row";
     Command::DetailDown, "detail-down", ["J", "ctrl-down"], Anywhere, "scroll the detail";

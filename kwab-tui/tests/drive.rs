@@ -60,6 +60,9 @@ fn every_action_of_the_table_does_what_it_says() {
                 driven.keys(&["5"]).act(Action::Command(row.command));
                 assert!(driven.screen().contains("the dump names no ") || driven.app.overlay().is_some());
             }
+            Command::Live => {
+                assert!(after(&mut driven, "9", Command::Live).screen().contains("following: the dump is read again"));
+            }
             Command::Back => {
                 driven.keys(&["3", "4"]).act(Action::Command(Command::Back));
                 assert_eq!(driven.app.workspace().slot(), Some(Slot::Registers));

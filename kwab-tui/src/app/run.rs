@@ -78,6 +78,7 @@ impl App {
             Command::Note => workspace.prompt(PromptKind::Note),
             Command::Mark => workspace.mark(),
             Command::Compare => workspace.compare(),
+            Command::Live => workspace.toggle_live(),
             Command::Whole => workspace.conclude_whole(),
             Command::Reload => Outcome::jobs(workspace.reload()),
             Command::Copy => {
