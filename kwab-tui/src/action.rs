@@ -63,6 +63,10 @@ pub enum Command {
     ZoomOut,
     /// Shows the whole extent again.
     ZoomAll,
+    /// Go to what caused the row.
+    Cause,
+    /// Go to what the row caused.
+    Effect,
     /// Go to an address, a row or a line.
     Goto,
     /// Bytes of a word.
@@ -83,6 +87,8 @@ pub enum Command {
     Compare,
     /// Conclude from all of a long recording.
     Whole,
+    /// Reads the open dump again whenever its file changes, or ends that.
+    Live,
     /// Import the serial log of the row.
     Import,
     /// Opens the palette, which lists every action by name.
@@ -173,6 +179,8 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::ZoomIn, "zoom-in", ["+", "="], Zoom, "zoom in: around the event, into the span";
     Command::ZoomOut, "zoom-out", ["-"], Zoom, "zoom out";
     Command::ZoomAll, "zoom-all", ["z"], Zoom, "zoom out to the whole extent";
+    Command::Cause, "cause", ["["], Zoom, "to what caused the event";
+    Command::Effect, "effect", ["]"], Zoom, "to what the event caused";
     Command::WordSize, "word-size", ["w"], Hex, "words of 1, 2, 4 or 8 bytes";
     Command::Endian, "byte-order", ["E"], Hex, "little or big endian";
     Command::Goto, "go-to", ["a", "@"], Crash, "go to an address, a line or a row";
@@ -181,6 +189,7 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Group, "group", ["o"], Catalogue, "dumps of the same crash together, or one by one";
     Command::Compare, "compare", ["c"], Anywhere, "compare two crashes; end the comparison";
     Command::Whole, "whole", ["W"], Crash, "analyse all sections of a long recording";
+    Command::Live, "live", ["f"], Crash, "follow the dump: read it again when its file changes";
     Command::Import, "import", ["i"], Catalogue, "import the serial log under the cursor";
     Command::Detail, "detail", ["d"], Anywhere, "show or hide the detail of the row";
     Command::DetailDown, "detail-down", ["J", "ctrl-down"], Anywhere, "scroll the detail";

@@ -6,7 +6,7 @@ use common::{Driven, folder};
 use crossterm::event::KeyEvent;
 use kwab_tui::action::{ACTIONS, Command};
 use kwab_tui::app::{Action, Mouse, Overlay};
-use kwab_tui::view::Slot;
+use kwab_tui::view::{Link, Slot, Target};
 
 fn rich() -> Driven {
     folder();
@@ -54,6 +54,14 @@ fn every_action_of_the_table_does_what_it_says() {
             Command::Follow => {
                 driven.keys(&["6"]).act(Action::Command(Command::Follow));
                 assert!(driven.app.overlay().is_some() || driven.app.workspace().slot() != Some(Slot::Mappings));
+            }
+            // Tests of their own show where these lead, and what is read again.
+            Command::Cause | Command::Effect => {
+                driven.keys(&["5"]).act(Action::Command(row.command));
+                assert!(driven.screen().contains("the dump names no ") || driven.app.overlay().is_some());
+            }
+            Command::Live => {
+                assert!(after(&mut driven, "9", Command::Live).screen().contains("following: the dump is read again"));
             }
             Command::Back => {
                 driven.keys(&["3", "4"]).act(Action::Command(Command::Back));
@@ -444,4 +452,29 @@ fn the_manual_names_every_key_of_the_table() {
         "the table of keys in README.md is not the program's:\n{}",
         kwab_tui::action::manual()
     );
+}
+
+#[test]
+fn a_key_leads_from_an_event_to_its_cause_and_another_back_to_its_effect() {
+    let mut driven = Driven::new(folder().join("crashes/null-dereference.kwab"), (160, 40));
+    driven.keys(&["5", "g"]);
+    let (view, look) = (driven.app.workspace().view().expect("a timeline"), driven.app.workspace().list().look);
+    let only = |links: &[Link]| match links {
+        [Link { target: Target::Event(row), .. }] => Some(*row),
+        _ => None,
+    };
+    let pairs = (0..view.len()).filter_map(|row| Some((row, only(&view.causes(row, &look))?)));
+    let mut alone = pairs.filter(|(row, cause)| only(&view.effects(*cause, &look)) == Some(*row));
+    let (effect, cause) = alone.next().expect("a pair of which each has no other partner");
+    driven.keys(&vec!["j"; effect]);
+    assert_eq!(driven.app.workspace().selected(), Some(effect));
+    assert!(driven.screen().contains("cause "), "the detail names the cause");
+    driven.keys(&["["]);
+    assert_eq!(driven.app.workspace().selected(), Some(cause));
+    assert!(driven.screen().contains("effect "), "the detail names the effect");
+    driven.keys(&["]"]);
+    assert_eq!(driven.app.workspace().selected(), Some(effect));
+    let lonely = (0..view.len()).find(|row| view.causes(*row, &look).is_empty()).expect("an event without a cause");
+    driven.keys(&["g"]).keys(&vec!["j"; lonely]).keys(&["["]);
+    assert!(driven.screen().contains("the dump names no cause of this row"));
 }

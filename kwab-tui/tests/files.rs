@@ -59,6 +59,59 @@ fn a_file_that_changes_shows_the_dumps_that_it_then_holds() {
     assert_eq!((view.len(), view.path(0)), (1, file.to_str()));
 }
 
+#[test]
+fn a_dump_that_is_followed_is_read_again_when_its_file_changes_and_its_log_stays_at_the_end() {
+    let (of, folder) = (|name: &str| folder().join("crashes").join(name), tempfile::tempdir().expect("a folder"));
+    let file = folder.path().join("live.kwab");
+    std::fs::copy(of("rich.kwab"), &file).expect("copied");
+    let mut driven = Driven::new(&file, (100, 30));
+    let headline = |driven: &Driven| {
+        let crash = driven.app.workspace().session().crash().expect("open");
+        crash.report().expect("read").headline.clone()
+    };
+    let (before, mut now) = (headline(&driven), 0);
+    let mut look = |driven: &mut Driven| {
+        now += 5_000;
+        driven.act(Action::Tick(now));
+    };
+    driven.keys(&["9", "G"]);
+    let shorter = driven.app.workspace().view().expect("the log").len();
+    std::fs::copy(of("null-dereference.kwab"), &file).expect("copied");
+    look(&mut driven);
+    assert_eq!(headline(&driven), before, "only what is followed is read again");
+    std::fs::copy(of("rich.kwab"), &file).expect("copied");
+    look(&mut driven);
+    driven.keys(&["f"]);
+    look(&mut driven);
+    std::fs::copy(of("null-dereference.kwab"), &file).expect("copied");
+    driven.keys(&[":"]);
+    look(&mut driven);
+    assert_eq!(headline(&driven), before, "not while something is typed");
+    driven.keys(&["esc"]);
+    look(&mut driven);
+    assert_ne!(headline(&driven), before, "the file has changed");
+    let view = driven.app.workspace().view().expect("the log");
+    assert!(view.len() > shorter && driven.app.workspace().selected() == Some(view.len() - 1), "the end of the log");
+    driven.keys(&["g", "f"]);
+    std::fs::copy(of("rich.kwab"), &file).expect("copied");
+    look(&mut driven);
+    assert_ne!(headline(&driven), before, "no longer followed");
+}
+
+#[test]
+fn a_dump_that_changes_faster_than_it_is_read_is_read_to_its_end() {
+    let (of, folder) = (|name: &str| folder().join("crashes").join(name), tempfile::tempdir().expect("a folder"));
+    let file = folder.path().join("live.kwab");
+    std::fs::copy(of("null-dereference.kwab"), &file).expect("copied");
+    let mut driven = Driven::new(&file, (100, 30));
+    let unread = driven.app.update(Action::Command(Command::Live));
+    assert!(!unread.is_empty(), "following reads it");
+    let reading = driven.app.workspace().session().generation();
+    std::fs::copy(of("rich.kwab"), &file).expect("copied");
+    driven.act(Action::Tick(5_000));
+    assert_eq!(driven.app.workspace().session().generation(), reading, "the read that has begun is not given up");
+}
+
 /// Exports the list that is shown to `path`; what the interface then says.
 fn export(driven: &mut Driven, path: &Path) -> String {
     driven.act(Action::Command(Command::Export));

@@ -14,6 +14,8 @@ use crate::view::catalogue::{CatalogueView, Listed};
 
 /// Milliseconds between looks at the directories.
 const LOOK_AGAIN: u64 = 2_000;
+/// The same while a dump that grows is followed, which is written every half second.
+const LOOK_LIVE: u64 = 500;
 /// Dumps that one job reads.
 const AT_ONCE: usize = 64;
 
@@ -65,6 +67,8 @@ pub struct Catalogue {
     scanning: bool,
     now: u64,
     next_scan: u64,
+    /// Milliseconds between looks.
+    every: u64,
 }
 
 impl Catalogue {
@@ -84,6 +88,7 @@ impl Catalogue {
             scanning: false,
             now: 0,
             next_scan: 0,
+            every: LOOK_AGAIN,
         }
     }
 
@@ -166,8 +171,19 @@ impl Catalogue {
         if self.scanning || now < self.next_scan {
             return None;
         }
-        self.next_scan = now + LOOK_AGAIN;
+        self.next_scan = now + self.every;
         Some(self.scan())
+    }
+
+    /// Looks more often while a dump that grows is followed.
+    pub(super) const fn set_pace(&mut self, is_live: bool) {
+        self.every = if is_live { LOOK_LIVE } else { LOOK_AGAIN };
+        self.next_scan = 0;
+    }
+
+    /// A file as the last look found it.
+    pub(super) fn found_as(&self, path: &Path) -> Option<&Found> {
+        self.known.get(path).map(|known| &known.found)
     }
 
     /// Reads everything again.
@@ -217,7 +233,7 @@ impl Catalogue {
             self.dirty |= self.known.len() != before || first_scan;
             self.scans += 1;
             self.scanning = false;
-            self.next_scan = self.now + LOOK_AGAIN;
+            self.next_scan = self.now + self.every;
         }
         let generation = self.generation;
         let jobs = read.chunks(AT_ONCE).map(|files| Job::Read { generation, files: files.to_vec() });

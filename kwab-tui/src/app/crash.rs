@@ -15,6 +15,9 @@ use crate::load::Job;
 use crate::marks::Marks;
 use crate::view::{Slot, Target, View};
 
+/// Lists to whose end a recording adds rows.
+const GROWING: &[Slot] = &[Slot::Timeline, Slot::Syscalls, Slot::Log];
+
 /// An open crash.
 pub struct Crash {
     path: PathBuf,
@@ -26,6 +29,8 @@ pub struct Crash {
     failed: Option<String>,
     comparison: Option<Comparison>,
     skipped: Vec<String>,
+    /// Lists that show their last row when they arrive.
+    ends: Vec<Slot>,
 }
 
 /// What drawing and tests read.
@@ -100,7 +105,29 @@ impl Crash {
             failed: None,
             comparison: None,
             skipped: Vec::new(),
+            ends: Vec::new(),
         }
+    }
+
+    /// The lists of what happened whose last row is selected.
+    pub(super) fn at_ends(&self) -> Vec<Slot> {
+        let is_at_end = |slot: &Slot| {
+            let last = self.views.get(slot).and_then(|view| view.len().checked_sub(1));
+            last.is_some_and(|last| self.lists[slot].selected == last)
+        };
+        // A list that has not arrived since the last time stays where it was to be.
+        let awaited = |slot: &Slot| !self.views.contains_key(slot) && self.ends.contains(slot);
+        GROWING.iter().copied().filter(|slot| is_at_end(slot) || awaited(slot)).collect()
+    }
+
+    /// Whether what happened is still being read.
+    pub(super) fn is_loading(&self) -> bool {
+        self.failed.is_none() && self.comparison.is_none() && !self.views.contains_key(&Slot::Log)
+    }
+
+    /// Lists that are to show their last row when they arrive.
+    pub(super) fn stay_at(&mut self, ends: Vec<Slot>) {
+        self.ends = ends;
     }
 
     /// Continues where `before` was: its tabs, selections and marks, without rows that a filter had left.
@@ -127,7 +154,9 @@ impl Crash {
     pub(super) fn install(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();
-        if !list.placed && list.selected == 0 && matches!(slot, Slot::Timeline | Slot::Syscalls | Slot::Log) {
+        if self.ends.contains(&slot) {
+            list.selected = view.len().saturating_sub(1);
+        } else if !list.placed && list.selected == 0 && GROWING.contains(&slot) {
             let death = death.and_then(|line| view.find(&Target::Line(line)));
             list.selected = death.unwrap_or_else(|| view.len().saturating_sub(1));
         }

@@ -63,6 +63,8 @@ impl App {
         let workspace = &mut self.workspace;
         match command {
             Command::Follow => workspace.follow(),
+            Command::Cause => workspace.lead_to_cause(),
+            Command::Effect => workspace.lead_to_effect(),
             Command::Back => workspace.travel(true),
             Command::Forward => workspace.travel(false),
             Command::Next | Command::Previous => {
@@ -76,6 +78,7 @@ impl App {
             Command::Note => workspace.prompt(PromptKind::Note),
             Command::Mark => workspace.mark(),
             Command::Compare => workspace.compare(),
+            Command::Live => workspace.toggle_live(),
             Command::Whole => workspace.conclude_whole(),
             Command::Reload => Outcome::jobs(workspace.reload()),
             Command::Copy => {

@@ -89,6 +89,16 @@ impl Session {
         jobs
     }
 
+    /// Reads the open dump again after it has grown; a list that was at its end stays there.
+    pub(super) fn go_on(&mut self) -> Vec<Job> {
+        let ends = self.crash.as_ref().map_or_else(Vec::new, Crash::at_ends);
+        let jobs = self.reopen();
+        if let Some(crash) = &mut self.crash {
+            crash.stay_at(ends);
+        }
+        jobs
+    }
+
     /// Opens a dump beside the open crash.
     fn open_second(&mut self, path: PathBuf) -> Option<Job> {
         let generation = self.next_generation();

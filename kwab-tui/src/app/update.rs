@@ -199,7 +199,11 @@ impl App {
         let workspace = &mut self.workspace;
         match message {
             Message::Found { generation, dumps, logs, done } if generation == workspace.catalogue().generation() => {
-                let jobs = workspace.catalogue_mut().found(dumps, logs, done);
+                let mut jobs = workspace.catalogue_mut().found(dumps, logs, done);
+                // What is typed or chosen just now is not taken away by a dump that grows.
+                if done && self.overlays.shown().is_none() {
+                    jobs.extend(workspace.go_on());
+                }
                 return jobs.into_iter().map(Effect::Job).collect();
             }
             Message::Entries { generation, entries, judged } if generation == workspace.catalogue().generation() => {

@@ -10,6 +10,7 @@ use crate::app::tab_line::tabs;
 use crate::app::{App, Overlay, PromptKind};
 use crate::text::{Line, cut, width};
 use crate::theme::Tone;
+use crate::view::Slot;
 
 /// Where one is, and the tabs.
 pub(super) fn draw(app: &App, layout: &Layout, buffer: &mut Buffer) {
@@ -139,6 +140,13 @@ fn position(app: &App) -> String {
     text
 }
 
+/// Whether the list is a timeline, of one crash: spans and comparisons know no causes.
+fn has_causes(app: &App) -> bool {
+    let workspace = app.workspace();
+    let is_compared = workspace.session().crash().is_some_and(|crash| crash.comparison().is_some());
+    workspace.slot() == Some(Slot::Timeline) && !is_compared
+}
+
 /// The keys that matter most where one is, as many as fit.
 fn keys(app: &App, room: usize) -> Line {
     let wanted: &[(Command, &str)] = match app.workspace().key_scope() {
@@ -161,6 +169,8 @@ fn keys(app: &App, room: usize) -> Line {
             (Command::Filter, "filter"),
             (Command::Palette, "actions"),
             (Command::Copy, "copy"),
+            (Command::Cause, "cause"),
+            (Command::Effect, "effect"),
         ],
         KeyScope::Hex => &[
             (Command::Follow, "follow"),
@@ -195,6 +205,9 @@ fn keys(app: &App, room: usize) -> Line {
     let mut line = Line::default();
     let mut used = 0;
     for (command, word) in wanted {
+        if matches!(command, Command::Cause | Command::Effect) && !has_causes(app) {
+            continue;
+        }
         let keys = app.config().keys.keys_of(*command);
         let Some(key) = keys.first() else { continue };
         let key = match *key {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use kwab::analysis::verify::Backing;
 use kwab::analysis::{Context, images, triage};
+use kwab::causes::Causes;
 use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
@@ -23,6 +24,7 @@ use crate::view::hex::HexView;
 use crate::view::log::LogView;
 use crate::view::memory::MappingsView;
 use crate::view::pages::PagesView;
+use crate::view::partners::Partners;
 use crate::view::syscalls::SyscallsView;
 use crate::view::timeline::TimelineView;
 use crate::view::triage::TriageView;
@@ -190,7 +192,8 @@ pub(super) fn index(
     watch.finished();
     let Some(events) = events.map(Arc::new) else { return };
     say_left_out(generation, "events", events.left_out, send);
-    let timeline = TimelineView::new(Arc::clone(&payloads), Arc::clone(&events));
+    let partners = Partners::new(Causes::of_file(&payloads), &events);
+    let timeline = TimelineView::new(Arc::clone(&payloads), Arc::clone(&events), partners);
     send(Message::List { generation, slot: Slot::Timeline, view: Arc::new(timeline) });
     let calls = SyscallsView::new(Arc::clone(&payloads), events, &report.syscalls);
     send(Message::List { generation, slot: Slot::Syscalls, view: Arc::new(calls) });

@@ -16,6 +16,7 @@ pub mod marks;
 pub mod memory;
 pub mod pages;
 pub mod pair;
+pub mod partners;
 pub mod profile;
 pub mod registers;
 pub mod syscalls;
@@ -155,6 +156,14 @@ pub trait View: Send + Sync {
     fn detail(&self, index: usize, look: &Look) -> Vec<Line>;
     /// Where a row leads.
     fn links(&self, _index: usize, _look: &Look) -> Vec<Link> {
+        Vec::new()
+    }
+    /// The rows that caused this one.
+    fn causes(&self, _index: usize, _look: &Look) -> Vec<Link> {
+        Vec::new()
+    }
+    /// The rows that this one caused.
+    fn effects(&self, _index: usize, _look: &Look) -> Vec<Link> {
         Vec::new()
     }
     /// What a row is, for marks and for copying its address.

@@ -9,6 +9,7 @@ use kwab::model::index::{Clock, Event, EventIndex, Mood};
 use kwab::model::{line, payloads::Payloads};
 use kwab::report::filter::FieldValue;
 
+use super::partners::{Partner, Partners};
 use super::{Column, Link, Look, Row, Target, View, number, text};
 use crate::text::{Line, count, duration, grouped};
 use crate::theme::Tone;
@@ -18,14 +19,24 @@ pub struct TimelineView {
     payloads: Arc<Payloads>,
     index: Arc<EventIndex>,
     lanes: Vec<Lane>,
+    partners: Partners,
 }
 
 impl TimelineView {
-    /// Shows an index.
+    /// Shows an index, with what caused what in it.
     #[must_use]
-    pub fn new(payloads: Arc<Payloads>, index: Arc<EventIndex>) -> Self {
+    pub fn new(payloads: Arc<Payloads>, index: Arc<EventIndex>, partners: Partners) -> Self {
         let lanes = lanes_of(&index);
-        Self { payloads, index, lanes }
+        Self { payloads, index, lanes, partners }
+    }
+
+    /// Links to partners, each with what the two have to do with each other.
+    fn linked(&self, partners: Vec<Partner>) -> Vec<Link> {
+        let label = |one: &Partner| {
+            let event = self.event(one.event).map(|event| summary(&self.payloads, event)).unwrap_or_default();
+            format!("{}: {event}", one.words)
+        };
+        partners.into_iter().map(|one| Link::new(label(&one), Target::Event(one.event))).collect()
     }
 
     fn event(&self, index: usize) -> Option<&Event> {
@@ -124,13 +135,25 @@ impl View for TimelineView {
             let way = if pair.order >= event.order { "until" } else { "since" };
             lines.push(Line::field(way, format!("{apart}: ")).and(Tone::Link, summary(&self.payloads, pair)));
         }
+        for (label, partners) in [("cause", self.partners.causes(index)), ("effect", self.partners.effects(index))] {
+            lines.extend(partners.into_iter().map(|one| Line::field(label, one.words)));
+        }
         lines.extend(members(&self.payloads, event));
         lines
     }
 
-    fn links(&self, index: usize, _look: &Look) -> Vec<Link> {
+    fn links(&self, index: usize, look: &Look) -> Vec<Link> {
         let Some(event) = self.event(index) else { return Vec::new() };
-        links(&self.payloads, &self.index, event)
+        let partners = [self.causes(index, look), self.effects(index, look)].concat();
+        partners.into_iter().chain(links(&self.payloads, &self.index, event)).collect()
+    }
+
+    fn causes(&self, index: usize, _look: &Look) -> Vec<Link> {
+        self.linked(self.partners.causes(index))
+    }
+
+    fn effects(&self, index: usize, _look: &Look) -> Vec<Link> {
+        self.linked(self.partners.effects(index))
     }
 
     fn target(&self, index: usize, _look: &Look) -> Option<Target> {
@@ -297,20 +320,31 @@ impl TimelineView {
         let cells = rows.iter().flat_map(|(_, cells)| cells);
         let (shown, most) = cells.fold((0, 1), |(sum, most), cell| (sum + cell.0, most.max(cell.0)));
         let mut lines: Vec<Line> = rows.iter().map(|(lane, cells)| lane_line(lane, cells, most, label)).collect();
-        let here = self.event(selected).map(|event| event.order).filter(|order| (from..=to).contains(order));
-        let mut ruler = " ".repeat(label);
-        if let Some(order) = here {
-            let column = u128::from(order - from) * columns as u128 / extent;
-            ruler.push_str(&" ".repeat(usize::try_from(column).unwrap_or(0).min(columns - 1)));
-            ruler.push('▲');
-        }
-        lines.push(Line::of(Tone::Link, ruler));
+        lines.push(Line::of(Tone::Link, " ".repeat(label) + &self.ruler(selected, (from, to), columns)));
         let more = if hidden > 0 { format!(", {hidden} more lanes") } else { String::new() };
         let (part, all) =
             (span(self.index.clock, to.saturating_sub(from)), span(self.index.clock, last.order - first.order));
         let text = format!("{:label$}{part} of {all}, {}{more}", "", count(shown, "event", "events"));
         lines.push(Line::of(Tone::Dim, text));
         lines
+    }
+}
+
+impl TimelineView {
+    /// Marks the columns of the selected event, of its causes and of its effects.
+    fn ruler(&self, selected: usize, (from, to): (u64, u64), columns: usize) -> String {
+        let extent = u128::from(to.saturating_sub(from)) + 1;
+        let column = |event: usize| {
+            let order = self.event(event).map(|event| event.order).filter(|order| (from..=to).contains(order))?;
+            let column = u128::from(order - from) * columns as u128 / extent;
+            Some(usize::try_from(column).unwrap_or(0).min(columns - 1))
+        };
+        let mut marks = vec![' '; columns];
+        let mut mark = |event: usize, sign: char| column(event).into_iter().for_each(|at| marks[at] = sign);
+        self.partners.causes(selected).iter().for_each(|one| mark(one.event, '‹'));
+        self.partners.effects(selected).iter().for_each(|one| mark(one.event, '›'));
+        mark(selected, '▲');
+        marks.iter().collect::<String>().trim_end().to_owned()
     }
 }
 

@@ -15,6 +15,7 @@
 //! many as events.
 
 pub mod clock;
+mod file;
 mod gaps;
 pub mod moments;
 pub mod pair;

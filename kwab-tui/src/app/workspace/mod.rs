@@ -17,7 +17,7 @@ use super::session::Session;
 use super::shown_list::ShownList;
 use crate::action::KeyScope;
 use crate::list::ListState;
-use crate::load::{ListId, Sources};
+use crate::load::{Found, ListId, Sources};
 use crate::view::{Slot, Target, View};
 
 /// The list of dumps, the open crash, and the locations that were looked at.
@@ -28,13 +28,17 @@ pub struct Workspace {
     history: History,
     /// A target to go to as soon as a list that shows it has arrived.
     awaited: Option<Target>,
+    /// Whether the open dump is read again when its file changes.
+    live: bool,
+    /// The file of the open dump as it was when it was read, while it is followed.
+    read: Option<Found>,
 }
 
 impl Workspace {
     /// The dumps of files and directories, none of them open.
     pub(super) fn new(paths: Vec<PathBuf>, sources: Sources, awaited: Option<Target>) -> Self {
         let (catalogue, session) = (Catalogue::new(paths), Session::new(sources));
-        Self { catalogue, session, in_crash: false, history: History::default(), awaited }
+        Self { catalogue, session, in_crash: false, history: History::default(), awaited, live: false, read: None }
     }
 
     /// The dumps and logs that were found.

@@ -26,7 +26,23 @@ impl Workspace {
     /// Follows the links of the selected row: the only one at once, several through a menu.
     pub(in crate::app) fn follow(&mut self) -> Outcome {
         let (Some(view), Some(row)) = (self.view(), self.selected()) else { return Outcome::default() };
-        let mut links = view.links(row, &self.list().look);
+        self.offer(row, view.links(row, &self.list().look), "this row has no link")
+    }
+
+    /// Goes to what caused the selected row.
+    pub(in crate::app) fn lead_to_cause(&mut self) -> Outcome {
+        let (Some(view), Some(row)) = (self.view(), self.selected()) else { return Outcome::default() };
+        self.offer(row, view.causes(row, &self.list().look), "the dump names no cause of this row")
+    }
+
+    /// Goes to what the selected row caused.
+    pub(in crate::app) fn lead_to_effect(&mut self) -> Outcome {
+        let (Some(view), Some(row)) = (self.view(), self.selected()) else { return Outcome::default() };
+        self.offer(row, view.effects(row, &self.list().look), "the dump names no effect of this row")
+    }
+
+    /// Follows one of the links of a row; says what it lacks when there is none.
+    fn offer(&mut self, row: usize, mut links: Vec<Link>, lacking: &'static str) -> Outcome {
         links.dedup_by(|a, b| a.target == b.target);
         // Links to what this dump does not hold are not offered, nor those to the selected row itself.
         let here = self.slot().map(|slot| (slot, row));
@@ -34,7 +50,7 @@ impl Workspace {
         let reachable: Vec<Link> =
             links.iter().filter(|link| self.reaches(&link.target)).filter(elsewhere).cloned().collect();
         match (reachable.as_slice(), links.first()) {
-            ([], None) => Outcome::say(Tone::Dim, "this row has no link"),
+            ([], None) => Outcome::say(Tone::Dim, lacking),
             ([], Some(link)) => Outcome::say(Tone::Care, format!("{} is not in this dump", link.label)),
             ([only], _) => self.go(&only.target),
             (_, _) => {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::Workspace;
 use crate::app::outcome::Outcome;
 use crate::app::{Effect, MenuAction, Overlay, PromptKind};
-use crate::load::Job;
+use crate::load::{Found, Job};
 use crate::theme::Tone;
 use crate::view::{Slot, Target};
 
@@ -30,6 +30,40 @@ impl Workspace {
             jobs.extend(self.session.reopen());
         }
         jobs
+    }
+}
+
+/// Following a dump that grows.
+impl Workspace {
+    /// Begins to read the open dump again whenever its file changes, or ends that.
+    pub(in crate::app) fn toggle_live(&mut self) -> Outcome {
+        self.live = !self.live && self.in_crash;
+        self.catalogue.set_pace(self.live);
+        self.read = self.open_file();
+        if !self.live {
+            return Outcome::say(Tone::Good, "no longer following");
+        }
+        // What has come since it was opened is shown at once.
+        let said = Outcome::say(Tone::Good, "following: the dump is read again when its file changes");
+        self.session.go_on().into_iter().fold(said, |outcome, job| outcome.with(Effect::Job(job)))
+    }
+
+    /// Reads the open dump again if it is followed and its file has changed.
+    pub(in crate::app) fn go_on(&mut self) -> Vec<Job> {
+        // A dump that changes faster than it is read is read to its end all the same.
+        let is_read = self.session.crash().is_some_and(|crash| !crash.is_loading());
+        let now = self.open_file().filter(|_| self.live && self.in_crash && is_read);
+        let Some(now) = now else { return Vec::new() };
+        let before = self.read.replace(now.clone());
+        // Another dump that was opened meanwhile is as new as its file.
+        let has_changed = before.is_some_and(|before| before.path == now.path && before != now);
+        if has_changed { self.session.go_on() } else { Vec::new() }
+    }
+
+    /// The file of the open dump, as the last look found it.
+    fn open_file(&self) -> Option<Found> {
+        let file = crate::dump_name::split(self.session.crash()?.path()).0;
+        self.catalogue.found_as(&file).cloned()
     }
 }
 
