@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::analyses::Which;
-pub(crate) use crate::sharing::{Doctor, Redact};
+pub(crate) use crate::sharing::{Doctor, Pack, Redact, Unpack};
 use crate::suggested::{Suggested, section_kinds};
 
 /// Crash dumps of kernels: import them from serial logs, look at them, check them.
@@ -106,6 +106,10 @@ pub(crate) enum Command {
     Salvage(Salvage),
     /// Make a dump that may be shared: nothing of users stays.
     Redact(Redact),
+    /// Put a dump, its images and how it was run into one archive.
+    Pack(Pack),
+    /// Restore such an archive as a directory.
+    Open(Unpack),
     /// Say what this machine lacks, what for, and the command that mends it.
     Doctor(Doctor),
     /// Keep an index of the dumps of a directory, from which list answers.
@@ -650,6 +654,8 @@ pub(crate) enum SchemaOf {
     Salvage,
     /// kwab redact --json
     Redact,
+    /// kwab pack --json, kwab open --json
+    Pack,
     /// kwab doctor --json
     Doctor,
     /// kwab triage --json

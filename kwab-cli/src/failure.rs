@@ -28,7 +28,8 @@ Exit status:
   0    clean            import, export, report, salvage, redact, cat, capture: all of it; check, list,
                         inspect: sound; triage, audit-vm, verify-pages: nothing found in a sound dump;
                         translate, search, whatis: answered; print: shown; index: up to date;
-                        trends: shown; prune: done, or said what would go; doctor: nothing is lacking
+                        trends: shown; prune: done, or said what would go; doctor: nothing is lacking;
+                        pack, open: all of it
   1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
                         page; import: a kernel's death that was not understood; bisect: no boundary;
                         oracle: a difference; ci: a new crash; follow: a crash; doctor: something lacks
@@ -37,7 +38,7 @@ Exit status:
   3    damaged, partial check, inspect, list, cat, export, report, redact: defects; salvage: something
                         was lost; capture: some memory could not be read; translate, search, whatis,
                         print: what the answer needs was not captured or is damaged; oracle: runs
-                        that are incomplete or cannot be compared;
+                        that are incomplete or cannot be compared; pack: defects, or an image is lacking;
                         triage, audit-vm, verify-pages, ci: nothing found, but something is
                         damaged; follow: the console fell silent; list, trends: dumps are there
                         that the index does not know; prune: what had to go could not;

@@ -9,7 +9,7 @@ use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock};
 
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2};
 
@@ -84,6 +84,26 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
         Some(roots) => read(&find(roots, path, OFlags::empty())?),
         None => File::open(path),
     }
+}
+
+/// Images beside the dumps that were opened and lie in a restored pack.
+static PACKS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Opens a dump or a log; [`images_of_packs`] knows the images of the pack that it lies in.
+pub(crate) fn open_dump(path: &Path) -> io::Result<File> {
+    if !is_confined()
+        && let Some(images) = kwab::pack::images_beside(path)
+        && let Ok(mut packs) = PACKS.lock()
+        && !packs.contains(&images)
+    {
+        packs.push(images);
+    }
+    open(path)
+}
+
+/// The folders with images of the packs that dumps were opened in.
+pub(crate) fn images_of_packs() -> Vec<PathBuf> {
+    PACKS.lock().map(|packs| packs.clone()).unwrap_or_default()
 }
 
 /// Whether a path names a directory that may be read.

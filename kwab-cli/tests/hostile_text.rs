@@ -76,6 +76,10 @@ const COMMANDS: &[&str] = &[
     "salvage D -o good.kwab --force --json",
     "redact D -o shared.kwab --force --keep kernel",
     "redact D -o shared.kwab --force --keep kernel --json",
+    "pack D -o pack.zip --force",
+    "open pack.zip -o opened",
+    "pack D -o pack.zip --force --json",
+    "open pack.zip -o again --json",
     "import D",
     "export D --to elf-core -o core",
 ];

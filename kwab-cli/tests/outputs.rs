@@ -59,6 +59,8 @@ fn an_input_is_never_overwritten_by_any_of_its_names() {
         refused(at, &["export", "-f", &dump, "--to", "folded", "--symbols", &log, "-o", "serial.log"], "is an input");
         refused(at, &["salvage", "-f", &dump, "-o", &target], "is an input of this command");
         refused(at, &["redact", "-f", &dump, "--keep", "kernel", "-o", &target], "is an input of this command");
+        refused(at, &["pack", "-f", &dump, "-o", &target], "is an input of this command");
+        refused(at, &["pack", "-f", &dump, "--input", &log, "-o", "serial.log"], "is an input of this command");
         refused(at, &["triage", &dump, "--json-out", &target], "is an input of this command");
     }
     let redirected = |arguments: &[&str], input: &str| {

@@ -28,6 +28,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "diff-of-directories",
         "salvage",
         "redact",
+        "pack",
         "doctor",
         "triage",
         "audit-vm",
@@ -78,6 +79,9 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("salvage", 1, &run(folder.path(), &["salvage", &dump, "-o", "good.kwab", "--json"]).stdout);
         let redact = ["redact", &dump, "-o", "shared.kwab", "--keep", "kernel", "--json", "--force"];
         keeps("redact", 1, &run(folder.path(), &redact).stdout);
+        let pack = ["pack", &dump, "-o", "pack.zip", "--redact", "kernel", "--json", "--force"];
+        keeps("pack", 1, &run(folder.path(), &pack).stdout);
+        keeps("pack", 1, &run(folder.path(), &["open", "pack.zip", "--json"]).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
             keeps(analysis, 3, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
         }

@@ -22,6 +22,7 @@
 //! * [`analysis`] concludes: triage, audit of page tables, verification of pages.
 //! * [`report`] makes pages: inspection, integrity, salvage, catalogue, comparison, the signature of a crash.
 //!   Reports are values with a JSON schema.
+//! * [`pack`] writes and restores one archive with a dump and what it needs.
 //! * [`redact`] makes a dump that may be shared: an allow-list says what stays.
 //! * [`export`] writes other formats: ELF core, Chrome trace, folded stacks.
 //! * [`bisect`] searches for the first value of a boot parameter that crashes.
@@ -92,6 +93,7 @@ pub mod memory;
 pub mod model;
 pub mod oracle;
 pub mod output;
+pub mod pack;
 pub mod plain;
 pub mod redact;
 pub mod report;

@@ -48,7 +48,8 @@ pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump
 /// When one of the paths does not exist.
 pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
     check_sources(options)?;
-    let built = if inputs::is_confined() { Vec::new() } else { built() };
+    let mut built = if inputs::is_confined() { Vec::new() } else { built() };
+    built.extend(inputs::images_of_packs());
     let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built);
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     if !options.paths.is_empty() {

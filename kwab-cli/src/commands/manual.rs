@@ -11,6 +11,7 @@ use kwab::capture::CaptureReport;
 use kwab::follow::FollowLine;
 use kwab::import::ImportReport;
 use kwab::oracle::report::OracleReport;
+use kwab::pack::Manifest;
 use kwab::redact::RedactReport;
 use kwab::report::address::search::SearchReport;
 use kwab::report::address::translate::Translation;
@@ -44,6 +45,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::DiffOfDirectories => schemars::schema_for!(FolderDifference),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),
         SchemaOf::Redact => schemars::schema_for!(RedactReport),
+        SchemaOf::Pack => schemars::schema_for!(Manifest),
         SchemaOf::Doctor => schemars::schema_for!(crate::health::Health),
         SchemaOf::Triage => schemars::schema_for!(TriageReport),
         SchemaOf::AuditVm => schemars::schema_for!(AuditReport),

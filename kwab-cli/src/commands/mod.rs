@@ -21,6 +21,7 @@ mod manual;
 mod mcp;
 mod open;
 mod oracle;
+mod pack;
 mod print;
 mod prune;
 mod redact;
@@ -28,6 +29,7 @@ mod report;
 mod salvage;
 mod trends;
 mod tui;
+mod unpack;
 
 use std::io::{Read as _, Write as _};
 use std::path::Path;
@@ -78,6 +80,8 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::Report(arguments) => report::run(&arguments),
         Command::Salvage(arguments) => salvage::run(&arguments),
         Command::Redact(arguments) => redact::run(&arguments),
+        Command::Pack(arguments) => pack::run(&arguments),
+        Command::Open(arguments) => unpack::run(&arguments),
         Command::Doctor(arguments) => doctor::run(&arguments, color),
         Command::List(arguments) => list::run(&arguments, color),
         Command::Trends(arguments) => trends::run(&arguments, color),
@@ -118,7 +122,7 @@ fn find(path: &Path, number: usize) -> Result<log::Found> {
         let text = log::may_be(&bytes).then(|| bytes.clone());
         (DumpFile::number_of(bytes, number), text)
     } else {
-        (inputs::open(path).map_err(OpenError::Io).and_then(|file| DumpFile::of_file(file, number)), None)
+        (inputs::open_dump(path).map_err(OpenError::Io).and_then(|file| DumpFile::of_file(file, number)), None)
     };
     match opened {
         Ok(file) => Ok(log::Found::Dump(file)),
@@ -143,7 +147,7 @@ fn find(path: &Path, number: usize) -> Result<log::Found> {
 fn open_all(path: &Path) -> impl Iterator<Item = Result<DumpFile>> {
     let opened = match is_stdio(path) {
         true => stdin().and_then(DumpsOf::within),
-        false => inputs::open(path).map_err(OpenError::Io).and_then(DumpsOf::of_file),
+        false => inputs::open_dump(path).map_err(OpenError::Io).and_then(DumpsOf::of_file),
     };
     let (dumps, error) = match opened {
         Ok(dumps) => (Some(dumps), None),

@@ -8,6 +8,7 @@ pub(crate) mod doctor;
 pub(crate) mod follow;
 pub(crate) mod import;
 pub(crate) mod inspect;
+pub(crate) mod pack;
 pub(crate) mod print;
 pub(crate) mod redact;
 pub(crate) mod tables;

@@ -142,7 +142,9 @@ fn conclude(
     if built.is_dir() {
         paths.push(built);
     }
-    let found = images::load(&case, &mut Finder::new(paths, sources.force), &IndexCache::of_user());
+    let beside = kwab::pack::images_beside(Path::new(name)).into_iter().collect();
+    let mut finder = Finder::new(paths, sources.force).and_by_id(beside);
+    let found = images::load(&case, &mut finder, &IndexCache::of_user());
     if !current.is_crash(generation) {
         return;
     }

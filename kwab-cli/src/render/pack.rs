@@ -1,0 +1,41 @@
+//! What pack and open print.
+
+use std::fmt::Write as _;
+use std::path::Path;
+
+use kwab::pack::{DUMP, Manifest};
+use kwab::plain;
+
+use super::{bytes, count};
+
+/// What was packed.
+pub(crate) fn packed(manifest: &Manifest, name: &str) -> String {
+    let policy = manifest.redacted.as_deref().map(|policy| format!(", redacted: {policy}")).unwrap_or_default();
+    let files = count(manifest.files.len() as u64, "file", "files");
+    let kernel = match manifest.kernel.as_str() {
+        "" => String::new(),
+        kernel => format!(", {}", plain::line(kernel)),
+    };
+    let mut out = format!("{}: {files}{kernel}{policy}\n", plain::line(name));
+    list(&mut out, manifest);
+    for id in &manifest.missing {
+        let _ = writeln!(out, "  not found: the image with build-id {} (--symbols PATH)", plain::line(id));
+    }
+    out
+}
+
+/// What was restored, and where to begin.
+pub(crate) fn restored(manifest: &Manifest, folder: &Path) -> String {
+    let folder = folder.display().to_string();
+    let files = count(manifest.files.len() as u64, "file", "files");
+    let mut out = format!("{}: {files}, all digests are right\n", plain::line(&folder));
+    list(&mut out, manifest);
+    let _ = writeln!(out, "next: kwab {}/{DUMP}", plain::line(&folder));
+    out
+}
+
+fn list(out: &mut String, manifest: &Manifest) {
+    for file in &manifest.files {
+        let _ = writeln!(out, "  {:<10} {}", bytes(file.bytes), plain::line(&file.path));
+    }
+}

@@ -1,0 +1,138 @@
+//! `kwab pack` and `kwab open`: what was packed works elsewhere without a flag, and an archive that is refused leaves
+//! nothing behind.
+
+mod common;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use common::{folder, run, stdout_of, text};
+use serde_json::Value;
+
+fn data(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing").join(name)
+}
+
+/// A folder with the dump of a process and, in a folder of its own, the program that it ran.
+fn prepared() -> tempfile::TempDir {
+    let folder = folder();
+    let at = folder.path();
+    fs::create_dir(at.join("images")).expect("made");
+    fs::copy(data("data/exchange/process"), at.join("images/process")).expect("copied");
+    let core = data("data/exchange/process.core.gz");
+    stdout_of(at, &["import", &core.to_string_lossy(), "-o", "process.kwab"]);
+    folder
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).expect("a folder").flatten();
+    let mut names: Vec<_> = entries.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn a_restored_pack_has_names_without_a_flag() {
+    let folder = prepared();
+    let at = folder.path();
+    fs::write(at.join("guest cpio"), "070701").expect("written");
+    let bare = text(&run(at, &["inspect", "process.kwab", "--section", "bt"]).stdout);
+    assert!(!bare.contains("process.c:"), "{bare}");
+    let packed = ["pack", "process.kwab", "-o", "repro.zip", "--symbols", "images", "--input", "guest cpio"];
+    let page = stdout_of(at, &[&packed[..], &["--qemu", "qemu-system-x86_64 -m 1G"]].concat());
+    assert!(page.contains("-process\n") && page.contains("inputs/guest_cpio\n"), "{page}");
+    // Elsewhere, with what was packed gone.
+    let elsewhere = common::folder();
+    let to = elsewhere.path();
+    fs::rename(at.join("repro.zip"), to.join("repro.zip")).expect("moved");
+    let dump = fs::read(at.join("process.kwab")).expect("there");
+    drop(folder);
+    let page = stdout_of(to, &["open", "repro.zip"]);
+    assert!(page.contains("repro: 4 files, all digests are right\n"), "{page}");
+    assert!(page.ends_with("next: kwab repro/dump.kwab\n"), "{page}");
+    assert_eq!(fs::read(to.join("repro/dump.kwab")).expect("there"), dump);
+    assert_eq!(fs::read(to.join("repro/inputs/guest_cpio")).expect("there"), b"070701");
+    let note = fs::read_to_string(to.join("repro/notes/qemu-command.txt")).expect("there");
+    assert_eq!(note, "qemu-system-x86_64 -m 1G\n");
+    let page = text(&run(to, &["inspect", "repro/dump.kwab", "--section", "bt"]).stdout);
+    assert!(page.contains("sum+0xa  ./process.c:24"), "{page}");
+    let page = text(&run(&to.join("repro"), &["triage", "dump.kwab"]).stdout);
+    assert!(page.contains("process.c:24"), "{page}");
+    let list: Value = serde_json::from_slice(&fs::read(to.join("repro/kwab-pack.json")).expect("there")).expect("JSON");
+    assert_eq!((&list["redacted"], &list["missing"]), (&Value::Null, &Value::Array(Vec::new())));
+    assert_eq!(list["files"].as_array().map(Vec::len), Some(4));
+    let again = run(to, &["open", "repro.zip"]);
+    assert_eq!(again.status.code(), Some(2));
+    assert_eq!(text(&again.stderr), "kwab: repro: exists; name another directory with -o\n");
+}
+
+#[test]
+fn an_image_that_is_not_found_is_said_and_a_pack_is_the_same_twice() {
+    let folder = prepared();
+    let at = folder.path();
+    let output = run(at, &["pack", "process.kwab", "-o", "bare.zip"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("not found: the image with build-id "), "{}", text(&output.stdout));
+    for name in ["a.zip", "b.zip"] {
+        stdout_of(at, &["pack", "process.kwab", "-o", name, "--symbols", "images"]);
+    }
+    assert_eq!(fs::read(at.join("a.zip")).expect("there"), fs::read(at.join("b.zip")).expect("there"));
+    let there = run(at, &["pack", "process.kwab", "-o", "a.zip", "--symbols", "images"]);
+    assert_eq!(there.status.code(), Some(2), "the file is there");
+}
+
+#[test]
+fn a_redacted_pack_has_neither_the_command_line_nor_the_program() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = data("dumps/null-dereference.kwab");
+    let dump = dump.to_string_lossy();
+    run(at, &["pack", &dump, "-o", "whole.zip"]);
+    run(at, &["pack", &dump, "-o", "shared.zip", "--redact", "structure"]);
+    stdout_of(at, &["open", "whole.zip"]);
+    let page = stdout_of(at, &["open", "shared.zip", "--json"]);
+    let line = fs::read_to_string(at.join("whole/notes/kernel-command-line.txt")).expect("there");
+    assert!(line.trim().len() > 10, "{line}");
+    let list: Value = serde_json::from_str(&page).expect("JSON");
+    assert_eq!(list["redacted"], "structure");
+    assert_eq!(names(&at.join("shared")), ["dump.kwab", "kwab-pack.json"]);
+    let shared = fs::read(at.join("shared/dump.kwab")).expect("there");
+    let secret = line.trim().as_bytes();
+    assert!(!shared.windows(secret.len()).any(|window| window == secret));
+    stdout_of(at, &["check", "shared/dump.kwab"]);
+}
+
+#[test]
+fn an_archive_that_was_changed_or_is_none_leaves_nothing() {
+    let folder = prepared();
+    let at = folder.path();
+    stdout_of(at, &["pack", "process.kwab", "-o", "a.zip", "--symbols", "images"]);
+    let sound = fs::read(at.join("a.zip")).expect("there");
+    let before = names(at);
+    for at_byte in (0..sound.len()).step_by(sound.len() / 40) {
+        let mut bytes = sound.clone();
+        bytes[at_byte] ^= 0x55;
+        fs::write(at.join("a.zip"), &bytes).expect("written");
+        let output = run(at, &["open", "a.zip", "-o", "out"]);
+        let stderr = text(&output.stderr);
+        // What the checked list does not depend on, such as a time, can differ.
+        match output.status.code() {
+            Some(0) => fs::remove_dir_all(at.join("out")).expect("made"),
+            status => assert!(status == Some(2) && stderr.lines().count() == 1, "{at_byte}: {status:?} {stderr}"),
+        }
+        assert_eq!(names(at), before, "{at_byte}");
+    }
+    for (arguments, telling) in [
+        (&["open", "process.kwab", "-o", "out"][..], "is not a pack"),
+        (&["open", "images", "-o", "out"], "is not a regular file"),
+        (&["open", "absent", "-o", "out"], "no such file"),
+        (&["open", "a.zip", "-o", "images"], "exists"),
+        (&["open", "a.zip", "-o", "absent/out"], "no such file"),
+    ] {
+        fs::write(at.join("a.zip"), &sound).expect("written");
+        let output = run(at, arguments);
+        let stderr = text(&output.stderr);
+        assert!(output.status.code() == Some(2) && stderr.contains(telling), "{arguments:?}: {stderr}");
+        assert_eq!(names(at), before, "{arguments:?}");
+    }
+}
