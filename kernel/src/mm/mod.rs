@@ -192,9 +192,11 @@ pub struct AddressSpace {
 
 impl Drop for AddressSpace {
     fn drop(&mut self) {
+        // What the program used is read from the tables, so before they are emptied.
         if *self.learns.get_mut() {
             self.learn();
         }
+        self.empty_in_parts();
     }
 }
 

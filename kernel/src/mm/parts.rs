@@ -245,9 +245,9 @@ impl AddressSpace {
     }
 }
 
-impl Drop for AddressSpace {
+impl AddressSpace {
     /// Gives up in parts what is more than one; the rest goes with the tables.
-    fn drop(&mut self) {
+    pub(super) fn empty_in_parts(&self) {
         let mut at = 0;
         loop {
             let mut map = self.lock();

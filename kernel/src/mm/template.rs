@@ -8,7 +8,7 @@
 //! It holds for one *generation* of the file's pages. The generation moves with every page that comes or goes; what is
 //! left of an older one is not used and dropped. A page that goes takes the template with it at once, so that it never
 //! keeps memory that the file gave up, and is never larger than 1/512 of the pages that the file is charged for. With
-//! little memory left templates are dropped when they are asked for.
+//! little memory left templates are dropped when they are asked for. A space of over 16 MiB or 2,048 ranges makes none.
 //!
 //! A template serves the users that it was learned from: which code another user ran is not to be seen from it.
 
@@ -171,7 +171,8 @@ impl AddressSpace {
     /// Keeps what the program used of its files, for the next one: before its memory goes.
     pub(super) fn learn(&self) {
         let map = self.lock();
-        if frames::is_low() {
+        // A space that is not small would hold the lock for too long.
+        if frames::is_low() || !self.is_small(&map) {
             return;
         }
         for file in map.images.files.iter().flatten() {
