@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn words_of_text_between_pointers_are_removed_at_any_alignment() {
         let mut stack = Vec::new();
-        for word in [0xffff_ffff_8010_1234_u64, 0x10, u64::from_le_bytes(*b"/home/jo"), 0xffff_c000_0004_f810] {
+        for word in [0xffff_ffff_8010_1234_u64, 0x10, u64::from_le_bytes(*b"/srv/joe"), 0xffff_c000_0004_f810] {
             stack.extend_from_slice(&word.to_le_bytes());
         }
         for shift in 0..8_u64 {

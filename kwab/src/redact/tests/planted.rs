@@ -191,7 +191,7 @@ fn spoiled(
                 out.bytes(number, &bytes);
             }
             (Raw::Bytes(_), Some(Holds::Private | Holds::Known | Holds::Prose)) => {
-                let secret = [b"/home/joe/".to_vec(), seed.name(20)].concat();
+                let secret = [b"/srv/joe/".to_vec(), seed.name(20)].concat();
                 out.bytes(number, &secret);
                 secrets.push(secret[10..].to_vec());
             }
