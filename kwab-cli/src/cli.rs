@@ -39,19 +39,11 @@ pub(crate) struct Arguments {
 impl Command {
     /// Whether the command makes one report that `--json` prints whole.
     pub(crate) const fn reports(&self) -> bool {
-        !matches!(
-            self,
-            Self::Follow(_)
-                | Self::Export(_)
-                | Self::Report(_)
-                | Self::Mcp(_)
-                | Self::McpCall(_)
-                | Self::Tui(_)
-                | Self::Cat(_)
-                | Self::Schema(_)
-                | Self::Completions(_)
-                | Self::Man(_)
-        )
+        let streams =
+            matches!(self, Self::Follow(_) | Self::Export(_) | Self::Cat(_) | Self::Mcp(_) | Self::McpCall(_));
+        let shows =
+            matches!(self, Self::Report(_) | Self::Tui(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_));
+        !streams && !shows
     }
 }
 

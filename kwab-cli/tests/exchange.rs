@@ -120,3 +120,83 @@ fn the_core_of_a_machine_is_imported_as_capture_does() {
     let held = |name: &str| text(&run(at, &["search", name, "07000000"]).stdout);
     assert_eq!(held("imported.kwab"), held("captured.kwab"));
 }
+
+#[test]
+fn a_packed_minidump_is_judged_and_has_names_from_its_program() {
+    let folder = folder();
+    let at = folder.path();
+    put(at, "process.dmp.gz");
+    put(at, "process");
+    let judged = run(at, &["process.dmp.gz"]);
+    let page = text(&judged.stdout);
+    assert_eq!(judged.status.code(), Some(1), "{page}{}", text(&judged.stderr));
+    assert!(page.contains("died of SIGSEGV at ip=0x") && page.contains("[NULL]"), "{page}");
+    let page = text(&run(at, &["inspect", "process.dmp.gz", "--symbols", "process", "--section", "bt,tasks"]).stdout);
+    for telling in ["sum+0x", "process.c:", "total+0x", "start+0x", "start_thread"] {
+        assert!(page.contains(telling), "{telling}: {page}");
+    }
+}
+
+#[test]
+fn a_core_becomes_a_minidump_and_that_a_dump_again() {
+    let folder = folder();
+    let at = folder.path();
+    put(at, "process.core.gz");
+    run(at, &["import", "process.core.gz", "-o", "core.kwab"]);
+    let written = run(at, &["export", "core.kwab", "--to", "minidump", "-o", "core.dmp"]);
+    assert_eq!(written.status.code(), Some(0), "{}", text(&written.stderr));
+    let cause =
+        |name: &str| text(&run(at, &["triage", name]).stdout).lines().take(2).map(str::to_owned).collect::<Vec<_>>();
+    assert_eq!(cause("core.dmp"), cause("core.kwab"));
+    let refused = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps/null-dereference.kwab");
+    let refused = run(at, &["export", &refused.display().to_string(), "--to", "minidump", "-o", "kernel.dmp"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("the death of a kernel"), "{}", text(&refused.stderr));
+    assert!(!at.join("kernel.dmp").exists());
+}
+
+#[test]
+fn a_text_of_strace_is_a_dump_of_who_died_with_the_calls_before() {
+    let folder = folder();
+    let at = folder.path();
+    put(at, "process.strace");
+    let judged = run(at, &["triage", "process.strace"]);
+    let page = text(&judged.stdout);
+    assert_eq!(judged.status.code(), Some(1), "{page}{}", text(&judged.stderr));
+    assert!(page.contains("process[") && page.contains("SIGSEGV"), "{page}");
+    let page = text(&run(at, &["inspect", "process.strace", "--section", "calls"]).stdout);
+    assert!(page.contains("execve(\"./process\"") && page.contains("nanosleep("), "{page}");
+}
+
+#[test]
+fn a_packed_core_with_a_bad_checksum_is_partial() {
+    let folder = folder();
+    let at = folder.path();
+    let mut bytes = fs::read(sample("process.core.gz")).expect("there");
+    // The CRC-32 stands in front of the length at the end (RFC 1952).
+    let crc = bytes.len() - 8;
+    bytes[crc] ^= 1;
+    fs::write(at.join("core.gz"), bytes).expect("written");
+    let output = run(at, &["import", "core.gz", "-o", "core.kwab"]);
+    assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
+    assert!(at.join("core.kwab").exists());
+}
+
+#[test]
+fn two_cores_of_one_program_are_two_dumps() {
+    let folder = folder();
+    let at = folder.path();
+    let mut bytes = Vec::new();
+    let packed = fs::File::open(sample("process.core.gz")).expect("there");
+    std::io::copy(&mut flate2::read::GzDecoder::new(packed), &mut bytes).expect("packed by us");
+    let id = |bytes: &[u8]| {
+        fs::write(at.join("core"), bytes).expect("written");
+        run(at, &["import", "core", "-o", "core.kwab", "--force"]);
+        fs::read(at.join("core.kwab")).expect("made")[..64].to_vec()
+    };
+    let (first, again) = (id(&bytes), id(&bytes));
+    assert_eq!(first, again);
+    // Behind the headers: a register of the second process.
+    bytes[0x2c0] ^= 1;
+    assert_ne!(first, id(&bytes));
+}

@@ -1,8 +1,8 @@
 //! `kwab export DUMP --to elf-core|minidump|perfetto|chrome-trace|folded [-o FILE] [--symbols PATH] [--force]`
 //!
-//! The forms that other tools read: gdb, drgn and eu-stack open the core file, lldb the minidump, Perfetto and speedscope
-//! the traces, and flame graph tools the stacks. What the dump lacks for a form is an error or, where the form can do
-//! without, a line on stderr.
+//! The forms that other tools read: gdb, drgn and eu-stack open the core file, lldb the minidump, Perfetto and
+//! speedscope the traces, and flame graph tools the stacks. What the dump lacks for a form is an error or, where the
+//! form can do without, a line on stderr.
 
 use std::borrow::Cow;
 use std::io::{self, BufWriter, Read, Seek as _, SeekFrom, Write};

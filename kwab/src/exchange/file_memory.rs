@@ -15,7 +15,7 @@ pub(super) struct Claim {
     pub start: u64,
     /// Its offset in the file.
     pub offset: u64,
-    /// Bytes.
+    /// How many bytes it has.
     pub length: u64,
 }
 

@@ -13,7 +13,7 @@ use crate::model::{Case, Located};
 /// A thread of a core file.
 #[derive(Debug, Default)]
 pub(super) struct CoreThread {
-    /// Its number.
+    /// Its number in the system, as gdb shows it.
     pub id: u32,
     /// Its name; empty where the dump has none.
     pub name: Vec<u8>,

@@ -133,7 +133,7 @@ fn claims(container: &Container<'_>, threads: &[MINIDUMP_THREAD]) -> io::Result<
             length: row.memory.data_size.into(),
         })
         .collect();
-    // The same stack by its thread and by the list is no loss when the other is there.
+    // A stack that is named by its thread and by the list is not lost while one of the two is there.
     claims.sort_unstable_by_key(|claim| (claim.start, claim.offset, claim.length));
     claims.dedup_by_key(|claim| (claim.start, claim.offset, claim.length));
     let Some(location) = container.stream(StreamType::Memory64ListStream) else { return Ok(claims) };
