@@ -29,7 +29,7 @@ use crate::render;
 /// Runs the command.
 pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     let filter = Filter::parse(arguments.filter.as_deref().unwrap_or_default(), FIELDS)?;
-    let since_ns = arguments.since.map(|since| since.ns());
+    let since_ns = arguments.since.map(crate::since::Since::ns);
     let wanted = Wanted { since_ns, build: arguments.build.clone(), is_new: arguments.regressions };
     let mut all = match arguments.paths.as_slice() {
         [folder] if inputs::is_dir(folder) => {

@@ -112,9 +112,9 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
     };
     output::beside(&pruned)?;
     if arguments.json {
-        output::json(&pruned)?
+        output::json(&pruned)?;
     } else {
-        output::text(&page(&pruned, arguments))?
+        output::text(&page(&pruned, arguments))?;
     }
     let too_large = arguments.max_size.filter(|most| pruned.staying_bytes > *most);
     if let Some(most) = too_large {

@@ -107,7 +107,7 @@ pub(crate) fn run(arguments: &Trends, color: Color) -> Result<ExitCode> {
     let opened = super::list::opened(folder, arguments.index.as_deref(), arguments.check)?;
     let builds = opened.store.builds()?;
     let names: Vec<String> = builds.iter().map(|build| build.name.clone()).collect();
-    let courses = opened.store.courses(folder, &names, arguments.since.map(|since| since.ns()))?;
+    let courses = opened.store.courses(folder, &names, arguments.since.map(crate::since::Since::ns))?;
     let trend = Trend {
         schema: SCHEMA,
         signature_version: kwab::report::signature::VERSION,

@@ -1,7 +1,7 @@
 //! Owns the repro pack: one archive with a dump and what is needed to look at it without a network.
 //!
 //! A pack is a ZIP archive whose first entry, `kwab-pack.json`, lists every other one with its role, length and
-//! SHA-256. Names in it are of one grammar: `dump.kwab`, or a folder of [`FOLDERS`] and a plain name. [`write`] makes
+//! SHA-256. Names in it are of one grammar: `dump.kwab`, or a folder of [`FOLDERS`] and a plain name. [`write()`] makes
 //! a pack, [`unpack`] restores one into a new directory. An archive comes from a stranger: nothing of it is trusted but
 //! what the list says and the digests confirm, and a directory is there whole or not at all.
 
