@@ -63,7 +63,7 @@ fn nothing_that_programs_were_told_is_in_a_redacted_dump() {
         let has = |bytes: &[u8], part: &str| bytes.windows(part.len()).any(|window| window == part.as_bytes());
         // What the boots of the exam have in environment, arguments, paths and log.
         let parts = ["/bin/", "exam", "PATH=", "Linux version", "console=", "oneshot", "/sbin"];
-        assert!(parts.into_iter().filter(|part| has(&whole, *part)).count() >= 3, "{path:?}");
+        assert!(parts.into_iter().filter(|part| has(&whole, part)).count() >= 3, "{path:?}");
         for policy in ["kernel", "structure"] {
             let path = path.to_string_lossy();
             run(folder.path(), &["redact", &path, "-o", "shared.kwab", "--keep", policy, "--force"]);

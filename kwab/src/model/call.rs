@@ -64,10 +64,11 @@ pub fn arguments(call: &Call<'_>) -> String {
                 if index > 0 {
                     out.push_str(", ");
                 }
-                match value {
-                    Some(_) if let Some((text, cut)) = call.texts[index] => pointed_at(text, cut, &mut out),
-                    Some(value) => argument(arg.kind, value, &mut out),
-                    None => out.push('?'),
+                match (call.texts[index], value) {
+                    // A text of strace has what an address points at, and no address.
+                    (Some((text, cut)), _) => pointed_at(text, cut, &mut out),
+                    (None, Some(value)) => argument(arg.kind, value, &mut out),
+                    (None, None) => out.push('?'),
                 }
             }
         }

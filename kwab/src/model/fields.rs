@@ -11,7 +11,7 @@
 //!
 //! let file = DumpFile::open("../testing/dumps/null-dereference.kwab".as_ref())?;
 //! let cause = file.sections.iter().position(|section| section.header.kind.name() == Some("cause"));
-//! let payload = file.payload(cause.expect("the dump tells of a death"))?;
+//! let payload = file.payload(cause.expect("the dump tells of a death")).expect("it is sound");
 //! let record = Records::new(&payload).next().expect("it has a record");
 //! let found = fields(record);
 //! assert_eq!(found.wrong, None);
