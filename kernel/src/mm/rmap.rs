@@ -43,7 +43,8 @@ impl Cut {
             Self::Hole { first, last } => (first, last),
         };
         let at = |index: u64| vma.start + (index - begin) * PAGE;
-        (first < end && begin < last).then(|| (at(first.max(begin)), at(last.min(end))))
+        // A hole inside of one page has none: its first is behind its last.
+        (first < last && first < end && begin < last).then(|| (at(first.max(begin)), at(last.min(end))))
     }
 
     /// Unmaps it in `start..end`, which `vma` of `space` shows. The map is locked.
