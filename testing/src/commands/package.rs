@@ -17,7 +17,7 @@ use crate::paths;
 use crate::process::Call;
 
 /// Crates that must be among them.
-const PUBLISHED: &[&str] = &["kwab", "kwab-cli", "kwab-format", "kwab-tui", "linux-abi"];
+const PUBLISHED: &[&str] = &["kernel-logic", "kwab", "kwab-cli", "kwab-format", "kwab-tui", "linux-abi"];
 /// Asking the registry takes a few seconds.
 const LIMIT: Duration = Duration::from_secs(300);
 
