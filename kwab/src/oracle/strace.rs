@@ -66,12 +66,10 @@ impl Reading {
         match StraceLine::of(body) {
             StraceLine::Whole(call) => return self.push(tid, at, What::Call(Box::new(call))),
             StraceLine::Begun(start) => return self.begin(tid, at, start),
-            StraceLine::Resumed(rest) => {
-                match self.taken(tid).and_then(|(_, start)| called(&format!("{start}{rest}"))) {
-                    Some(call) => return self.push(tid, at, What::Call(Box::new(call))),
-                    None => self.cannot_read(at),
-                }
-            }
+            StraceLine::Resumed(rest) => match self.taken(tid).and_then(|(_, start)| called(&joined(&start, rest))) {
+                Some(call) => return self.push(tid, at, What::Call(Box::new(call))),
+                None => self.cannot_read(at),
+            },
             StraceLine::Signal(name) => return self.push(tid, at, What::Signal { name, acts: None }),
             StraceLine::End(end) => {
                 // What a thread was in when it ended never returned.
@@ -219,6 +217,12 @@ impl<'l> StraceLine<'l> {
         }
         called(body).map_or(Self::Other, Self::Whole)
     }
+}
+
+/// A call whose text was printed in two pieces, of which the first has lost the space at its end.
+fn joined(start: &str, rest: &str) -> String {
+    let between = if start.ends_with(',') { " " } else { "" };
+    format!("{start}{between}{}", rest.trim_start())
 }
 
 fn end(text: &str) -> Option<Ended> {

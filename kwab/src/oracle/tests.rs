@@ -127,6 +127,18 @@ fn unfinished_calls_are_joined_and_a_call_that_never_returns_is_a_difference() {
 }
 
 #[test]
+fn a_call_that_was_printed_in_pieces_has_the_arguments_of_a_whole_one() {
+    let run = |call: &str| {
+        format!("5 execve(\"/p\", [\"p\"], NULL) = 0\n{call}5 exit_group(0) = ?\n5 +++ exited with 0 +++\n")
+    };
+    let whole = run("5 waitid(P_PID, 6, {si_signo=SIGCHLD}, WEXITED, NULL) = 0\n");
+    let torn =
+        run("5 waitid(P_PID, 6,  <unfinished ...>\n5 <... waitid resumed>{si_signo=SIGCHLD}, WEXITED, NULL) = 0\n");
+    assert_eq!(both(&whole, &torn).first, None);
+    assert_eq!(both(&torn, &whole).first, None);
+}
+
+#[test]
 fn a_call_in_which_a_process_was_killed_is_the_same_however_the_trace_says_that() {
     let run = |pause: &str| {
         of_strace(format!("{START}7 pause() = {pause}\n7 --- SIGTERM ---\n7 +++ killed by SIGTERM +++\n").as_bytes())
