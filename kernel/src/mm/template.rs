@@ -14,7 +14,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use kernel_logic::huge::HUGE;
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
@@ -113,10 +113,10 @@ impl TemplateSlot {
         Self { generation: AtomicU64::new(0), held: SpinLock::new(None) }
     }
 
-    /// A page came to the file. The caller holds the lock of its pages.
+    /// A page came to the file.
     #[inline]
     pub fn page_came(&self) {
-        self.generation.store(self.generation.load(Relaxed) + 1, Release);
+        self.generation.fetch_add(1, Release);
     }
 
     /// Pages of the file are gone: no template keeps them. Before the spaces that map the file are visited.
