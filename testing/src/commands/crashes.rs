@@ -43,6 +43,7 @@ impl CrashesArguments {
             "serial",
             "story",
             "signals",
+            "init-faults",
             "sleepers",
             "sleepers-calls",
             "idle-hour",
@@ -75,6 +76,10 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("signals", |_, consent| {
         vec![("on 2".into(), programs::signals(2, consent).map(|count| format!("{count} sound dumps")))]
+    }),
+    ("init-faults", |_, consent| {
+        let text = |count| format!("{count} dumps, of init and of the kernel");
+        vec![("on 2".into(), programs::init_faults(2, consent).map(text))]
     }),
     ("live", |_, consent| {
         vec![("on 4 under load".into(), programs::live(4, consent).map(|bytes| format!("{bytes} bytes, sound")))]

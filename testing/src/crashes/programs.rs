@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, RegId};
 
@@ -53,6 +53,23 @@ pub fn signals(cpus: u32, consent: Consent) -> Result<usize> {
     }
     ensure!(died == BTreeSet::from(FATAL), "dumps of the signals {died:?}");
     Ok(died.len())
+}
+
+/// Lets init overflow its stack: the kernel must end it and then die of that, not run it into its fault for ever.
+pub fn init_faults(cpus: u32, consent: Consent) -> Result<usize> {
+    let file = fresh_memory("init-faults")?;
+    let mut machine = guest("true", cpus, consent)?;
+    machine.append = format!("{} rdinit=/bin/sh -c \"deeper() {{ deeper; }}; deeper\"", machine.append);
+    machine.keep_dumps_in(&file)?;
+    qemu::run(&machine, Limits::seconds(30), |_| Next::Go)?;
+    let dumps: Vec<Seen> = dumps_in(&file)?.iter().map(|bytes| Seen::of(bytes)).collect::<Result<_>>()?;
+    // The kernel's own comes first, whenever it was written.
+    let [kernel, program] = &dumps[..] else { bail!("{} dumps instead of init's and the kernel's", dumps.len()) };
+    sound(program, CauseKind::FATAL_SIGNAL)?;
+    ensure!(program.signal == Some(11), "init died of signal {:?}", program.signal);
+    sound(kernel, CauseKind::PANIC)?;
+    ensure!(kernel.message.contains("Attempted to kill init!"), "message `{}`", kernel.message);
+    Ok(dumps.len())
 }
 
 /// How many live dumps are taken.

@@ -113,9 +113,14 @@ impl Process {
         })
     }
 
-    /// Whether it is init, which no signal kills by default.
+    /// Whether it is init.
     pub fn is_init(&self) -> bool {
         self.pid == 1
+    }
+
+    /// Whether no signal's default action ends it: init, until it faults (pid_namespaces(7)).
+    pub fn is_protected(&self) -> bool {
+        self.is_init() && !self.signals.is_to_die()
     }
 
     /// Process group id.

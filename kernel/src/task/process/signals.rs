@@ -1,7 +1,7 @@
 //! The signal part of a process: dispositions, signals pending for any of its threads, readers of signal descriptors.
 
 use alloc::sync::Arc;
-use core::sync::atomic::{Ordering, fence};
+use core::sync::atomic::{AtomicBool, Ordering, fence};
 
 use kernel_logic::signal::{Disposition, MAX_SIGNAL};
 use machine::sync::{Once, SpinLock};
@@ -51,12 +51,30 @@ pub struct ProcessSignals {
     pub pending: PendingSignals,
     /// Readers of signal descriptors (signalfd(2)); made by the first.
     readers: Once<Arc<WaitQueue>>,
+    /// Whether a fault of its own has to end it, init or not.
+    faulted: AtomicBool,
 }
 
 impl ProcessSignals {
     /// With no signal pending.
     pub(super) const fn new(actions: Arc<Actions>) -> Self {
-        Self { actions: Slot::new(actions), pending: PendingSignals::new(), readers: Once::new() }
+        Self {
+            actions: Slot::new(actions),
+            pending: PendingSignals::new(),
+            readers: Once::new(),
+            faulted: AtomicBool::new(false),
+        }
+    }
+
+    /// From now on a signal's default action ends it, init or not: a fault that the program does not handle comes again
+    /// and again.
+    pub fn must_die(&self) {
+        self.faulted.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a fault of its own has to end it.
+    pub(super) fn is_to_die(&self) -> bool {
+        self.faulted.load(Ordering::Relaxed)
     }
 
     /// The table of dispositions.

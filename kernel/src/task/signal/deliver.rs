@@ -39,7 +39,7 @@ pub fn deliver(user: &mut UserFrame) {
 
 fn act(me: &Thread, user: &mut UserFrame, info: &SigInfo) {
     let disposition = take_disposition(me, info.signal);
-    let verdict = rule::deliver(info.signal, &disposition, me.process.is_init());
+    let verdict = rule::deliver(info.signal, &disposition, me.process.is_protected());
     let handler = if let Delivery::Handle(disposition) = &verdict { disposition.handler } else { 0 };
     trace::flight::signal_delivered(info.signal, handler);
     trace::event::signal(me, info, &verdict, user.ip());

@@ -236,17 +236,22 @@ fn continue_if_asked(process: &Arc<Process>, signal: u8) {
     }
 }
 
-/// Raises a fault's signal in the running thread: blocked or ignored, it is fatal.
+/// Raises a fault's signal in the running thread: blocked or ignored, it is fatal, and without a handler it ends init
+/// too.
 pub fn force(info: SigInfo) {
     let me = current();
     flight::signal_sent(info.signal, me.pid());
     let set = SigSet::only(info.signal);
     let blocked = me.signals.blocked().has(info.signal);
-    me.process.signals.edit_action(info.signal, |entry| {
+    let handler = me.process.signals.edit_action(info.signal, |entry| {
         if blocked || entry.handler == kernel_logic::signal::SIG_IGN {
             *entry = kernel_logic::signal::Disposition::default();
         }
+        entry.handler
     });
+    if handler == kernel_logic::signal::SIG_DFL {
+        me.process.signals.must_die();
+    }
     if blocked {
         me.signals.blocked.store(me.signals.blocked().without(set).0, Ordering::SeqCst);
     }
@@ -283,7 +288,7 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         if disposition.ignores(info.signal) {
             return false;
         }
-        let verdict = kernel_logic::signal::deliver(info.signal, &disposition, process.is_init());
+        let verdict = kernel_logic::signal::deliver(info.signal, &disposition, process.is_protected());
         if verdict == kernel_logic::signal::Delivery::Drop {
             return false;
         }
