@@ -23,6 +23,7 @@ pub mod channel;
 pub mod panic;
 mod parts;
 mod sysrq;
+mod tasks;
 mod verify;
 pub mod watchdog;
 

@@ -17,6 +17,7 @@ use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
 use super::parts::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, brief, new_dump_id};
+use super::tasks;
 use super::watchdog::hardware;
 use crate::log::{self, Line};
 use crate::options;
@@ -33,7 +34,8 @@ const DEEPEST: u32 = 64;
 type Memory = &'static mut [u8; BUFFER];
 
 /// What is done about a death, in this order.
-const STEPS: &[fn(Stage, &Death, &mut [u8; BUFFER])] = &[stop_others, tell, tell_event, dump, notify];
+const STEPS: &[fn(Stage, &Death, &mut [u8; BUFFER])] =
+    &[stop_others, tell, tell_event, dump, tell_tasks, tell_dump, notify];
 /// Which of [`STEPS`] the dump is.
 const DUMP: usize = 3;
 
@@ -45,6 +47,8 @@ static PART: AtomicUsize = AtomicUsize::new(0);
 static DEATH: Committed<Death> = Committed::new();
 /// Where the dump goes, and how far it has come.
 static SAVED: Committed<(Target, Progress)> = Committed::new();
+/// Bytes of the whole dump, and the microseconds that it took.
+static WRITTEN: Committed<(usize, u64)> = Committed::new();
 
 /// A Rust panic.
 pub fn on_panic(info: &PanicInfo<'_>) -> ! {
@@ -237,8 +241,22 @@ fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
     }
     PART.store(COLLECTORS.len() + 1, Ordering::Relaxed);
     let bytes = dump.finish().written();
-    let micros = machine::time::now().saturating_sub(begun) / 1000;
-    say(format_args!("kwab: dump of {bytes} bytes on the {} in {micros} us", target.name()));
+    WRITTEN.set(&stage, (bytes, machine::time::now().saturating_sub(begun) / 1000));
+}
+
+/// The threads of a machine that hangs, unless the dump is on the console too and has them.
+fn tell_tasks(stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+    let is_told = matches!(SAVED.get(&stage), Some((Target::Serial(_), _)));
+    if death.reason == Reason::HANG && !is_told {
+        tasks::tell(say);
+    }
+}
+
+/// The last line: what waits for the end of a death may stop the machine at it.
+fn tell_dump(stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+    if let (Some((target, _)), Some((bytes, micros))) = (SAVED.get(&stage), WRITTEN.get(&stage)) {
+        say(format_args!("kwab: dump of {bytes} bytes on the {} in {micros} us", target.name()));
+    }
 }
 
 fn notify(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {

@@ -43,8 +43,8 @@ enum Block {
     Base64(Vec<u8>),
     /// What Linux prints after an alarm; whether the registers are those of user code.
     Linux { user: bool },
-    /// The state of a task that Linux lists.
-    LinuxTask { pid: u32, trace: u32, index: u32 },
+    /// The state of a task that is listed, as Linux does.
+    LinuxTask { pid: u32, tid: Option<u32>, trace: u32, index: u32 },
 }
 
 /// The state between lines.
@@ -135,11 +135,14 @@ impl ConsoleParser {
             Block::Linux { user } => {
                 (TextKind::PANIC, crash.is_none_or(|crash| !linux_line(text, user, position, crash)))
             }
-            Block::LinuxTask { pid, trace, index } => {
-                if let Some((reliable, at)) = linux::frame(text) {
-                    record = Some(PrintedRecord::TaskFrame { pid: *pid, trace: *trace, index: *index, reliable, at });
-                    *index += 1;
+            Block::LinuxTask { pid, tid, trace, index } => {
+                let named = linux::frame(text).map(|(reliable, at)| (reliable, None, Some(at)));
+                let frame = named.or_else(|| kernel::frame(text).map(|(_, addr, at)| (true, Some(addr), at)));
+                if let Some((reliable, addr, at)) = frame {
+                    let (pid, tid, trace, index) = (*pid, *tid, *trace, *index);
+                    record = Some(PrintedRecord::TaskFrame { pid, tid, trace, index, reliable, addr, at });
                 }
+                *index += u32::from(record.is_some());
                 (TextKind::CONSOLE, record.is_none() && !is_linux_block(text))
             }
         };
@@ -164,7 +167,8 @@ impl ConsoleParser {
                 let task = linux::task(text)?;
                 record = Some(PrintedRecord::Task(task));
                 self.tasks += 1;
-                (Block::LinuxTask { pid: task.pid, trace: self.tasks, index: 0 }, TextKind::CONSOLE)
+                let (pid, tid, trace) = (task.pid, task.tid, self.tasks);
+                (Block::LinuxTask { pid, tid, trace, index: 0 }, TextKind::CONSOLE)
             }
             _ if linux::alarm(text).is_some() => (Block::Linux { user: false }, TextKind::PANIC),
             _ => return None,

@@ -42,20 +42,24 @@ pub enum PrintedRecord<'a> {
         /// The call as the kernel printed it.
         entry: kernel::RingEntry<'a>,
     },
-    /// A task that Linux lists.
+    /// A task that is listed.
     Task(linux::TaskLine<'a>),
-    /// A frame of a task that Linux lists.
+    /// A frame of a task that is listed.
     TaskFrame {
         /// Process id of the task.
         pid: u32,
+        /// Its thread id, where it is said.
+        tid: Option<u32>,
         /// Number of its backtrace.
         trace: u32,
         /// Position in the backtrace.
         index: u32,
         /// Whether the kernel trusts the frame.
         reliable: bool,
+        /// Its address, where it is printed.
+        addr: Option<u64>,
         /// Symbol and offset of the frame.
-        at: Location<'a>,
+        at: Option<Location<'a>>,
     },
     /// A kernel log in base64.
     LogDump {
@@ -72,16 +76,18 @@ impl PrintedRecord<'_> {
             Self::Flight { base, head, detail } => write_flight(*base, head, *detail, stamp, out),
             Self::Syscall { pid, entry } => write_syscall(*pid, entry, stamp, out),
             Self::Task(task) => write_task(task, stamp, out),
-            Self::TaskFrame { pid, trace, index, reliable, at } => {
+            Self::TaskFrame { pid, tid, trace, index, reliable, addr, at } => {
                 let record = Frame {
                     trace: Some(*trace),
                     index: Some(*index),
-                    symbol: Some(at.symbol),
-                    symbol_offset: Some(at.offset),
-                    symbol_size: at.size,
-                    module: at.module,
+                    addr: *addr,
+                    symbol: at.map(|at| at.symbol),
+                    symbol_offset: at.map(|at| at.offset),
+                    symbol_size: at.and_then(|at| at.size),
+                    module: at.and_then(|at| at.module),
                     trust: Some(if *reliable { FrameTrust::PRINTED } else { FrameTrust::SCAN }),
                     pid: Some(*pid),
+                    tid: *tid,
                     stamp,
                     ..Frame::default()
                 };
@@ -169,7 +175,11 @@ fn write_task<W: Write>(task: &linux::TaskLine<'_>, stamp: Stamp<'_>, out: &mut 
     };
     let record = Task {
         pid: Some(task.pid),
+        tid: task.tid,
         ppid: task.ppid,
+        state_ns: task.asleep_ns,
+        wait_reason: task.call,
+        wait_object_name: task.waits,
         comm: Some(task.comm),
         state,
         state_text: Some(task.state),

@@ -267,6 +267,13 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     let (said, dumped) = (&log.frames, &seen.frames);
     let agree = said.iter().zip(dumped).all(|(said, dumped)| said == dumped);
     ensure!(!said.is_empty() && agree, "the console has the backtrace {said:x?}, the dump {dumped:x?}");
+    if HANGS.contains(&seen.kind.unwrap_or_default()) {
+        ensure!(!log.sleepers.is_empty(), "the console lists no thread that sleeps");
+        for (tid, way) in &log.sleepers {
+            let dumped = seen.sleepers.get(tid);
+            ensure!(dumped == Some(way), "the console has {way:x?} of thread {tid}, the dump {dumped:x?}");
+        }
+    }
     let fault = seen.fault().context("no registers at the fault")?;
     let printed = String::from_utf8_lossy(&outcome.serial).into_owned();
     for (id, name) in
@@ -278,6 +285,9 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     }
     Ok(())
 }
+
+/// Deaths of which the console lists the threads.
+const HANGS: &[CauseKind] = &[CauseKind::HUNG_TASK, CauseKind::STALL, CauseKind::NMI];
 
 /// The one kernel death that the whole console tells of, as a dump.
 fn from_log(outcome: &Outcome) -> Result<Vec<u8>> {

@@ -30,6 +30,8 @@ pub struct Seen {
     pub cpus: BTreeMap<u32, CpuState>,
     /// The backtrace of the crash.
     pub frames: Vec<u64>,
+    /// The way to its sleep of each thread.
+    pub sleepers: BTreeMap<u32, Vec<u64>>,
     /// Captured bytes by virtual address, those of the kernel and of the process that was running.
     pub memory: Vec<(u64, Vec<u8>)>,
     /// Whether it has an end section, and what that says of its completeness.
@@ -76,6 +78,11 @@ impl Seen {
                 self.cpus.insert(cpu.number.unwrap_or(0), cpu.state.unwrap_or_default());
             }
             AnyRecord::Frame(frame) if frame.trace == Some(0) => self.frames.extend(frame.addr),
+            AnyRecord::Frame(frame) => {
+                if let (Some(tid), Some(addr)) = (frame.tid, frame.addr) {
+                    self.sleepers.entry(tid).or_default().push(addr);
+                }
+            }
             AnyRecord::Memory(Memory { vaddr: Some(at), bytes: Some(bytes), .. }) => {
                 self.memory.push((*at, bytes.to_vec()));
             }

@@ -236,7 +236,8 @@ pub fn kernel_offset(text: &[u8]) -> Option<u64> {
     hex(text.strip_prefix(b"Kernel Offset: ")?).ok().map(|(_, value)| value)
 }
 
-/// `task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008`
+/// `task:init            state:R  running task     stack:0     pid:1     ppid:0      flags:0x00000008`, and what the
+/// kernel of this workspace says behind it: `tid:7 … asleep:17.324 call:write waits:output of a terminal to go on`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TaskLine<'a> {
     /// Name of the task.
@@ -247,6 +248,14 @@ pub struct TaskLine<'a> {
     pub pid: u32,
     /// Process id of its parent.
     pub ppid: Option<u32>,
+    /// Thread id, where it is said.
+    pub tid: Option<u32>,
+    /// How long it has slept, in nanoseconds.
+    pub asleep_ns: Option<u64>,
+    /// The system call that it sleeps in.
+    pub call: Option<&'a [u8]>,
+    /// What it waits for, in words.
+    pub waits: Option<&'a [u8]>,
 }
 
 /// Reads a [`TaskLine`].
@@ -259,12 +268,26 @@ pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
         let at = memchr::memmem::find(after, name)?;
         decimal(after[at + name.len()..].trim_ascii_start()).ok().and_then(|(_, value)| u32::try_from(value).ok())
     };
+    let said = |name: &[u8]| memchr::memmem::find(after, name).map(|at| &after[at + name.len()..]);
+    let word = |text: &[u8]| text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     Some(TaskLine {
         comm: rest[..state_at].trim_ascii(),
         state: after[..stack_at].trim_ascii(),
         pid: number(b" pid:")?,
         ppid: number(b"ppid:"),
+        tid: number(b" tid:"),
+        asleep_ns: said(b" asleep:").and_then(|text| nanoseconds(&text[..word(text)])),
+        call: said(b" call:").map(|text| &text[..word(text)]),
+        waits: said(b" waits:"),
     })
+}
+
+/// Seconds with three decimals, in nanoseconds.
+fn nanoseconds(text: &[u8]) -> Option<u64> {
+    let (rest, whole) = decimal(text).ok()?;
+    let (rest, thousandths) = decimal(rest.strip_prefix(b".").filter(|rest| rest.len() == 3)?).ok()?;
+    let all = whole.checked_mul(1000)?.checked_add(thousandths)?.checked_mul(1_000_000)?;
+    rest.is_empty().then_some(all)
 }
 
 /// `init[1]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]`, and what other
@@ -404,6 +427,11 @@ mod tests {
             (found.comm, found.state, found.pid, found.ppid),
             (&b"init"[..], &b"R  running task"[..], 1, Some(0))
         );
+        let line = b"task:sh state:S stack:0 pid:7 tid:8 ppid:1 asleep:17.032 call:write waits:output of a terminal";
+        let found = task(line).expect("a task of our kernel");
+        assert_eq!((found.pid, found.tid, found.ppid), (7, Some(8), Some(1)));
+        assert_eq!(found.asleep_ns, Some(17_032_000_000));
+        assert_eq!((found.call, found.waits), (Some(&b"write"[..]), Some(&b"output of a terminal"[..])));
         let line = b"init[7]: segfault at 10 ip 000000000040116c sp 00007ffd8bb7b128 error 4 in init[400000+1000]";
         let found = segfault(line).expect("a segfault");
         assert_eq!(
