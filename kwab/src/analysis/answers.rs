@@ -107,12 +107,18 @@ fn touches(row: &SyscallRecord<'_>, addr: u64) -> bool {
 /// The farthest that the end of a heap is from an access that belongs to it.
 const HEAP: u64 = 1 << 20;
 
-/// The last call that failed with an unusual error.
+/// The last call that failed with an unusual error, or did not find a file that the kernel itself makes.
 fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
-    let error =
-        |row: &SyscallRecord<'_>| row.result.and_then(Errno::from_result).filter(|error| !USUAL.contains(error));
+    let missing = |row: &SyscallRecord<'_>| row.texts().iter().flatten().any(|(path, _)| keepers::makes(path));
+    let error = |row: &SyscallRecord<'_>| {
+        let errno = row.result.and_then(Errno::from_result)?;
+        (!USUAL.contains(&errno) || errno == Errno::ENOENT && missing(row)).then_some(errno)
+    };
     let (row, errno) = own.iter().rev().take(RECENT).find_map(|row| Some((row, error(row)?)))?;
-    let makers = reach::makers(ctx.symbols, row.nr?, errno);
+    let makers = match errno {
+        Errno::ENOENT => reach::parts_of(ctx.symbols, keepers::LOOKUP),
+        _ => reach::makers(ctx.symbols, row.nr?, errno),
+    };
     let said = format!("the last call that failed before: {}", said(row));
     Some(if makers.is_empty() { said } else { format!("{said}; that error can come from {}", makers.join(", ")) })
 }

@@ -13,6 +13,8 @@ use super::quote::text;
 pub enum Promise {
     /// A parent that waits learns of its child's end.
     Child,
+    /// A parent in vfork goes on once its child has left the memory.
+    Vfork,
     /// A sleep with a deadline ends.
     Deadline,
     /// A thread with a signal to take wakes up.
@@ -36,6 +38,10 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
     (
         Promise::Child,
         &["kernel::task::exit::notify_parent", "kernel::task::exit::tell_of_child", "kernel::task::wait::scan"],
+    ),
+    (
+        Promise::Vfork,
+        &["kernel::task::exec::become_program", "kernel::task::exit::exit_thread", "kernel::task::Task::finish_vfork"],
     ),
     (
         Promise::Deadline,
@@ -101,10 +107,24 @@ pub const STUBS: &str = "trap_stubs";
 /// Functions that wait until other processors have answered an interrupt.
 pub const ASKS: &[&str] = &["machine::x86_64::interrupts::tlb::ask", "machine::x86_64::interrupts::call::call"];
 
+/// The function that finds the files which the kernel itself makes.
+pub const LOOKUP: &str = "<kernel::procfs::node::ProcNode as kernel::fs::inode::Inode>::lookup";
+/// Files that every process has (proc(5)).
+const OWN_FILES: &[&str] = &[
+    "cmdline", "comm", "cwd", "environ", "exe", "fd", "limits", "maps", "mem", "mounts", "root", "smaps", "stat",
+    "statm", "status", "task",
+];
+
+/// Whether a path names a file that the kernel makes for every process, as `/proc/self/maps`.
+pub(super) fn makes(path: &[u8]) -> bool {
+    let name = path.strip_prefix(b"/proc/self/").map(String::from_utf8_lossy);
+    name.is_some_and(|name| OWN_FILES.contains(&name.split('/').next().unwrap_or_default()))
+}
+
 /// Every name of the kernel that rules look for or name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let kept = KEEPERS.iter().flat_map(|(_, functions)| functions.iter().copied());
-    kept.chain(ASKS.iter().copied()).chain([TABLE, STUBS])
+    kept.chain(ASKS.iter().copied()).chain([TABLE, STUBS, LOOKUP])
 }
 
 /// The functions that keep a promise, in words; `None` when the dump is not of this workspace's kernel.

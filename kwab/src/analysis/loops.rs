@@ -20,6 +20,18 @@ const MOST: usize = 8;
 /// `function repeats a loop that calls a, b`: the innermost function of a kernel stack that stands in a loop, and what
 /// that loop calls that is not on the stack.
 pub(super) fn in_words(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String> {
+    let (function, calls) = innermost(symbols, stack, |role| role == Role::Suspect)?;
+    Some(format!("{function} repeats a loop that calls {}", calls.join(", ")))
+}
+
+/// What a thread that sleeps looks at before it goes to sleep again: the innermost loop around its sleep.
+pub(super) fn condition(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String> {
+    let (_, calls) = innermost(symbols, stack, |role| matches!(role, Role::Suspect | Role::Waiter))?;
+    Some(format!("it sleeps again until {} lets it go on", calls.join(" or ")))
+}
+
+/// The innermost function on a stack that stands in a loop and has a role that counts, and what that loop calls.
+fn innermost(symbols: &Symbols, stack: &[TraceFrame], counts: fn(Role) -> bool) -> Option<(String, Vec<String>)> {
     let on_stack: Vec<&str> = stack.iter().flat_map(blame::functions).map(|function| function.name).collect();
     let frames = stack.iter().take(MOST_FRAMES).enumerate();
     frames.into_iter().find_map(|(number, frame)| {
@@ -27,7 +39,7 @@ pub(super) fn in_words(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String
         let at = probe.instruction(frame.ip);
         let symbol = symbols.resolve(at, None, Probe::Exact).symbol.filter(|symbol| symbol.size <= MOST_CODE)?;
         // A shim of the library through which the function was called is shown by what is inlined there.
-        if role(&symbol.name) != Role::Suspect && !symbol.name.contains("FnOnce") {
+        if !counts(role(&symbol.name)) && !symbol.name.contains("FnOnce") {
             return None;
         }
         let start = at.checked_sub(symbol.offset)?;
@@ -35,7 +47,7 @@ pub(super) fn in_words(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String
         let found = symbols.read(start, None, &mut bytes);
         let code = flows(&bytes[..found], start);
         let calls = called(symbols, &code, &around(&code, at), &on_stack);
-        (!calls.is_empty()).then(|| format!("{} repeats a loop that calls {}", symbol.name, calls.join(", ")))
+        (!calls.is_empty()).then(|| (symbol.name.to_string(), calls))
     })
 }
 

@@ -59,4 +59,5 @@ pub use context::{Context, View};
 pub use death::Postmortem;
 pub use frame::TraceFrame;
 pub use quote::text;
+pub(crate) use reach::behind as functions_behind;
 pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage};

@@ -74,10 +74,36 @@ pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<Stri
     found.into_iter().take(MOST).enumerate().map(in_words).collect()
 }
 
+/// The functions that an answer of a system call can come from: of an error those that make it, then those that the
+/// call is made of.
+pub(crate) fn behind(symbols: &Symbols, nr: i64, errno: Option<Errno>) -> Vec<String> {
+    let makers = errno.map(|errno| makers(symbols, nr, errno)).unwrap_or_default();
+    let mut found: Vec<String> = Vec::new();
+    for name in makers.into_iter().chain(all_parts(symbols, nr, MOST_SORTED)) {
+        if !found.contains(&name) {
+            found.push(name);
+        }
+    }
+    found
+}
+
 /// The functions that a system call is made of: its handler, then what that has inlined and what it calls, nearest
 /// first. Empty without an image of this workspace's kernel.
 pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
     let mut found = all_parts(symbols, nr, MOST_PARTS);
+    found.truncate(MOST_PARTS);
+    found
+}
+
+/// As [`parts`], of a function of the kernel, those of its own module first.
+pub(super) fn parts_of(symbols: &Symbols, function: &str) -> Vec<String> {
+    let images = symbols.loaded().iter().filter(|loaded| loaded.pid.is_none());
+    let start = images.into_iter().find_map(|loaded| {
+        let (link, _) = loaded.image.find_symbol(function)?;
+        Some(link.wrapping_add(loaded.bias))
+    });
+    let mut found = start.map_or_else(Vec::new, |start| parts_from(symbols, start, MOST_SORTED));
+    found.sort_by_key(|name| module(name) != module(function));
     found.truncate(MOST_PARTS);
     found
 }
@@ -108,9 +134,12 @@ pub(super) fn module(name: &str) -> &str {
 }
 
 fn all_parts(symbols: &Symbols, nr: i64, enough: usize) -> Vec<String> {
-    let Some(handler) = handler(symbols, nr) else { return Vec::new() };
-    let mut queue = VecDeque::from([(handler, 0)]);
-    let mut seen = BTreeSet::from([handler]);
+    handler(symbols, nr).map_or_else(Vec::new, |handler| parts_from(symbols, handler, enough))
+}
+
+fn parts_from(symbols: &Symbols, start: u64, enough: usize) -> Vec<String> {
+    let mut queue = VecDeque::from([(start, 0)]);
+    let mut seen = BTreeSet::from([start]);
     let mut found: Vec<String> = Vec::new();
     while let Some((function, depth)) = queue.pop_front() {
         let mut calls = Vec::new();

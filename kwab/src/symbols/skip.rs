@@ -286,7 +286,7 @@ const WAITERS: &[&str] = &[
     "machine::kernel::Start",
     "machine::percpu::",
     "machine::waiting",
-    "machine::thread",
+    "machine::thread::Thread",
     "machine::x86_64::memory::thread",
 ];
 

@@ -1,8 +1,9 @@
 //! The mutants of every test run: a few described changes that are known to be noticed, under few of the loads.
 //!
 //! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
-//! function. That it names the changed one is measured by the whole judge, and asked for here only where a crash before
-//! there is a kernel leaves no dump: then the log must do.
+//! function. That it names the changed one is measured by the whole judge, and asked for here only where the way to it
+//! is short: where a sleeper waits for what the function says, and where a crash before there is a kernel leaves no dump,
+//! so that the log must do.
 
 use super::described::Change;
 use super::guest::Sort;
@@ -14,6 +15,7 @@ pub const LOADS: &[&str] = &[
     "exam/spawn",
     "files/getdents_lists_every_name_once",
     "programs/shell_pipelines_connect_applets",
+    "subsystems/ptys_carry_lines_with_editing",
     "vm/fork_copies_on_write_both_ways",
     "vm/munmap_splits_and_tolerates_gaps",
 ];
@@ -27,6 +29,8 @@ pub const CHANGES: &[Change] = &[
         from: "self.vfork.lock().take()",
         to: "self.vfork.lock().take().filter(|_| false)",
     },
+    // Every terminal seems to be stopped: a hang.
+    Change { file: "kernel/src/tty/mod.rs", function: "is_stopped", from: "!wire.has_room()", to: "wire.has_room()" },
     // The initramfs seems to be empty: no init, a death of the kernel.
     Change { file: "kernel/logic/src/cpio.rs", function: "next_entry", from: "self.at >= ", to: "self.at < " },
     // Boot finds no memory for its tables of frames: a crash before there is a kernel.
@@ -40,6 +44,9 @@ pub const CHANGES: &[Change] = &[
 
 /// Functions of [`CHANGES`] that fail before there is a kernel.
 const EARLY: &[&str] = &["carve"];
+
+/// Functions of [`CHANGES`] that the first hypothesis names, from a dump and from a log alone.
+const NAMED: &[&str] = &["is_stopped"];
 
 /// What is wrong with a case of the slice; nothing when all is well.
 #[must_use]
@@ -61,6 +68,11 @@ pub fn complaints(row: &Row) -> Vec<String> {
         complain(score.judged && !score.sound, "its dump is not sound".to_owned());
         let is_silent = row.sort == Sort::KernelDied && score.judged && score.status != Some(1);
         complain(is_silent, format!("kwab triage ends with {:?} on a dead kernel", score.status));
+    }
+    let is_named = row.function.as_deref().is_some_and(|function| NAMED.contains(&function));
+    for (from, score) in [("dump", &row.dump), ("log", &row.serial)] {
+        let names = score.as_ref().is_some_and(|score| score.first);
+        complain(is_named && !names, format!("the first hypothesis from its {from} does not name the function"));
     }
     for score in [&row.dump, &row.serial].into_iter().flatten() {
         let blames = score.blames.as_deref().unwrap_or_default();
@@ -103,6 +115,13 @@ mod tests {
         };
         assert_eq!(complaints(&of_log(Score { anywhere: true, ..good.clone() })).len(), 0);
         assert_eq!(complaints(&of_log(good.clone())).len(), 1);
+        let named = |score: Score| Row {
+            function: Some("is_stopped".to_owned()),
+            serial: Some(score.clone()),
+            ..row(Sort::Hung, score)
+        };
+        assert_eq!(complaints(&named(Score { first: true, ..good.clone() })).len(), 0);
+        assert_eq!(complaints(&named(good.clone())).len(), 2);
         let wrong = Score { score: Some(0.9), blames: Some("kernel::f".into()), ..good };
         assert_eq!(count(Sort::Hung, &wrong), 1);
     }

@@ -1,13 +1,14 @@
 //! Replays the recorded calls of a process and finds the answers that cannot be right.
 //!
-//! A call's answer is wrong when the call itself does not allow it ([`results`]), or when it contradicts what the
-//! kernel answered before: about the address space, by the kernel's own set of mappings, and at the end by the map of
-//! the dump ([`map`]); about descriptors, by the kernel's own table ([`descriptors`]). What the ring does not hold is
-//! not known and contradicts nothing. A process whose threads share what is replayed is left out: calls of threads that
-//! ended are not in a dump.
+//! A call's answer is wrong when the call itself does not allow it ([`results`], [`refused`]), or when it contradicts
+//! what the kernel answered before: about the address space, by the kernel's own set of mappings, and at the end by the
+//! map of the dump ([`map`]); about descriptors, by the kernel's own table ([`descriptors`]). What the ring does not
+//! hold is not known and contradicts nothing. A process whose threads share what is replayed is left out: calls of
+//! threads that ended are not in a dump.
 
 mod descriptors;
 mod map;
+mod refused;
 mod results;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -108,8 +109,7 @@ impl Process<'_> {
     fn wrong_answers(mut self) -> Vec<WrongAnswer> {
         let records = self.records.split_off(self.records.len().saturating_sub(RECENT));
         let rows: Vec<Answered<'_>> = records.iter().filter_map(|record| row(record)).collect();
-        let mut found: Vec<WrongAnswer> =
-            rows.iter().filter_map(|row| results::why(row).map(|why| row.wrong(why))).take(MOST).collect();
+        let mut found: Vec<WrongAnswer> = rows.iter().filter_map(wrong_alone).take(MOST).collect();
         let callers: BTreeSet<_> = records.iter().map(|record| record.tid).collect();
         let is_alone = self.threads.len() <= 1 && callers.len() <= 1;
         // What a call that is not replayed did to the process is not known.
@@ -125,6 +125,12 @@ impl Process<'_> {
         }
         found
     }
+}
+
+/// An answer that is wrong whatever was called before.
+fn wrong_alone(row: &Answered<'_>) -> Option<WrongAnswer> {
+    let why = results::why(row).or_else(|| refused::why(row))?;
+    Some(row.wrong(why))
 }
 
 /// Calls of a process that are replayed: more than a thread's ring holds.

@@ -8,13 +8,15 @@ use crate::analysis::{reach, replay};
 pub(super) fn wrong(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let answers = replay::wrong_answers(ctx);
     let Some((first, others)) = answers.split_first() else { return Vec::new() };
-    let behind = match first.errno {
-        Some(errno) => reach::makers(ctx.symbols, first.nr, errno),
-        None => reach::parts(ctx.symbols, first.nr),
-    };
-    let behind = (!behind.is_empty()).then(|| format!("that answer can come from {}", behind.join(", ")));
+    let in_words =
+        |text: &str, names: Vec<String>| (!names.is_empty()).then(|| (format!("{text} {}", names.join(", ")), None));
+    let makers = first.errno.map(|errno| reach::makers(ctx.symbols, first.nr, errno)).unwrap_or_default();
+    let parts = reach::parts(ctx.symbols, first.nr);
     let claim = Claim::new(format!("the kernel answered process {} wrongly: {}", first.pid, first.call));
-    let claim = claim.proven(0.72, first.why.clone(), Some(first.at)).because_if(0.0, behind.map(|row| (row, None)));
+    let claim = claim
+        .proven(0.72, first.why.clone(), Some(first.at))
+        .because_if(0.0, in_words("that answer can come from", makers))
+        .because_if(0.0, in_words("the call is made of", parts));
     let row = |claim: Claim, wrong: &replay::WrongAnswer| {
         claim.because(0.0, format!("wrong too: {}: {}", wrong.call, wrong.why), Some(wrong.at))
     };

@@ -65,7 +65,8 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
         };
     }
     if let Some((waker, at)) = let_go(ctx, task) {
-        claim = claim.proven(0.5, waker, at);
+        let keepers = keepers::in_words(ctx, Promise::Vfork).map(|row| (row, None));
+        claim = claim.proven(0.5, waker, at).because_if(0.0, keepers);
     }
     if ctx.case.tasks.iter().all(|other| !matches!(other.state, Some(TaskState::RUNNABLE | TaskState::RUNNING))) {
         claim = claim.because(0.2, "no task is running or runnable: none is left to wake it", None);
@@ -161,6 +162,10 @@ fn sleeper(ctx: &Context<'_, '_>, task: &Located<Task<'_>>, weight: f64) -> Clai
             .because_if(0.05, failed.makers.map(|row| (row, None)));
     }
     claim = claim.because_if(0.05, waker.map(|(row, at)| (row, Some(at))));
+    if let Some(tid) = task.tid.or(task.pid) {
+        let stack = stacks::of_task(ctx.case, ctx.symbols, &ctx.death, tid);
+        claim = claim.because_if(0.0, loops::condition(ctx.symbols, &stack).map(|row| (row, None)));
+    }
     if SLEEPS.iter().any(|name| text(task.wait_reason) == *name) {
         claim = claim.because_if(0.0, keepers::in_words(ctx, Promise::Deadline).map(|row| (row, None)));
     }
@@ -281,7 +286,9 @@ fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>
         waits && tasks.iter().any(|child| child.ppid == task.pid && child.pid != task.pid && lives(child))
     };
     // Threads of the kernel sleep until there is work.
-    let programs = tasks.iter().filter(|task| is_asleep(task) && task.user_ip.is_some());
+    // A log that says in which call a thread sleeps lists programs only.
+    let is_told = |task: &Located<Task<'_>>| ctx.case.is_of_log() && task.wait_reason.is_some();
+    let programs = tasks.iter().filter(|task| is_asleep(task) && (task.user_ip.is_some() || is_told(task)));
     programs.filter(|task| !waits_for_child(task)).max_by_key(|task| task.state_ns)
 }
 

@@ -105,3 +105,31 @@ fn descriptors_are_the_lowest_that_is_free_and_open_until_they_are_closed() {
     let thread = call("clone", [0x3d_0f00, 0, 0, 0, 0, 0], 8);
     assert_eq!(wrong(&[open(3), thread, open(3)], &[]), None);
 }
+
+#[test]
+fn a_refusal_of_arguments_that_decide_alone_is_wrong() {
+    let (invalid, not_permitted) = (-22, -1);
+    let wrong_refusals = [
+        (call("arch_prctl", [0x1002, 0x40_f558, 0, 0, 0, 0], not_permitted), "beyond user space"),
+        (call("rt_sigprocmask", [2, 0x7000, 0, 8, 0, 0], invalid), "how and size are valid"),
+        (call("mmap", [0, 8192, 3, 0x22, u64::MAX, 0], invalid), "anonymous mapping are valid"),
+        (call("munmap", [0x7000, 8192, 0, 0, 0, 0], invalid), "whole pages of user space"),
+        (call("pipe2", [0x7000, 0o200_0000, 0, 0, 0, 0], invalid), "flags are known"),
+        (call("wait4", [8, 0, 1, 0, 0, 0], invalid), "options are known"),
+    ];
+    for (refused, told) in wrong_refusals {
+        assert!(why(std::slice::from_ref(&refused), &[]).contains(told), "{told}");
+    }
+    let right_refusals = [
+        call("arch_prctl", [0x1002, 1 << 47, 0, 0, 0, 0], not_permitted),
+        call("rt_sigprocmask", [3, 0x7000, 0, 8, 0, 0], invalid),
+        call("rt_sigprocmask", [2, 0x7000, 0, 16, 0, 0], invalid),
+        call("mmap", [0, 0, 3, 0x22, u64::MAX, 0], invalid),
+        call("munmap", [0x7001, 8192, 0, 0, 0, 0], invalid),
+        call("munmap", [0x7fff_ffff_f000, 8192, 0, 0, 0, 0], invalid),
+        call("rt_sigaction", [9, 0x7000, 0, 8, 0, 0], invalid),
+        call("futex", [0x7000, 129, 1, 0, 0, 0], invalid),
+        call("pipe2", [0x7000, 1, 0, 0, 0, 0], invalid),
+    ];
+    assert!(wrong(&right_refusals, &[]).is_none());
+}
