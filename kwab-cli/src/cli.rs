@@ -329,6 +329,9 @@ pub(crate) struct Oracle {
     /// The program: its path or the last part of it; without it the first that GOOD executes.
     #[arg(long, value_name = "PROGRAM")]
     pub program: Option<String>,
+    /// Image of the kernel that made BAD: name the functions behind the first difference.
+    #[arg(long, value_name = "KERNEL")]
+    pub symbols: Option<PathBuf>,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,

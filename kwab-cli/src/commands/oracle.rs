@@ -1,4 +1,4 @@
-//! `kwab oracle GOOD BAD [--program PROGRAM] [--json]`
+//! `kwab oracle GOOD BAD [--program PROGRAM] [--symbols KERNEL] [--json]`
 //!
 //! Compares two runs of one program, system call by system call, and says the first that differs: what the program
 //! asked, what each kernel answered, and what follows from it. A run is a dump or a serial log with the events of
@@ -17,11 +17,13 @@ use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use kwab::model::{Depth, Dump};
 use kwab::oracle::report::Verdict;
 use kwab::oracle::{CompareOptions, Trace, compare, is_strace, of_dumps, of_strace, text};
+use kwab::symbols::{Image, IndexCache};
 
 use super::analyse::open_dump;
 use super::log::{self, may_be};
@@ -40,7 +42,11 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     let good = open(&arguments.good)?;
     let bad = open(&arguments.bad)?;
     let options = CompareOptions { program: arguments.program.clone() };
-    let report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
+    let mut report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
+    if let Some(kernel) = &arguments.symbols {
+        let image = Image::open(kernel, &IndexCache::of_user()).map_err(|error| about(kernel, error))?;
+        report.name_functions(Arc::new(image));
+    }
     output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;

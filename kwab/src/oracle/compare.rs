@@ -42,6 +42,7 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
         first: None,
         before: Vec::new(),
         suspects: Vec::new(),
+        behind: Vec::new(),
         later_count: 0,
         later: Vec::new(),
         ends: Ends { good: None, bad: None },

@@ -13,8 +13,9 @@
 //!
 //! The kernel's answer is the first thing that can differ in a deterministic program. When a row differs in what the
 //! program *asked*, the answer that misled it lay in memory that neither trace shows: the report names the calls before
-//! it that write to memory, nearest first.
+//! it that write to memory, nearest first. With the kernel's image the functions behind either are named.
 
+mod behind;
 mod calls;
 mod compare;
 mod killed;

@@ -30,6 +30,10 @@ pub struct OracleReport {
     /// Calls before it whose answer lies in memory, which the traces do not show, nearest first. Present when the
     /// program itself did something else, so that an earlier answer must have misled it.
     pub suspects: Vec<String>,
+    /// Functions of the kernel that the first difference can come from, nearest to the call's handler first; only with
+    /// the image of the kernel.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub behind: Vec<String>,
     /// How many differences follow the first.
     pub later_count: usize,
     /// The first of those that follow.

@@ -74,6 +74,12 @@ fn differs(report: &OracleReport, first: &Divergence, out: &mut String) {
             let _ = writeln!(out, "      {}", plain::line(call));
         }
     }
+    if !report.behind.is_empty() {
+        out.push_str("\nFunctions of the kernel that it can come from, the nearest first:\n");
+        for function in &report.behind {
+            let _ = writeln!(out, "      {}", plain::line(function));
+        }
+    }
     if report.later_count > 0 {
         let _ =
             writeln!(out, "\n{} after it:", count(report.later_count as u64, "more difference", "more differences"));

@@ -124,7 +124,7 @@ impl Boot {
 pub fn boot_with_memory(kernel: &Path, initrd: &Path, folder: &Path) -> Result<(Boot, Vec<u8>)> {
     let low = folder.join("low.ram");
     fs::remove_file(&low).ok();
-    let boot = boot_keeping(kernel, initrd, folder, Some(&low))?;
+    let boot = boot_keeping(kernel, initrd, folder, Some(&low), "")?;
     let memory = fs::read(&low).context("the guest's memory")?;
     fs::remove_file(&low).ok();
     Ok((boot, memory))
@@ -132,12 +132,17 @@ pub fn boot_with_memory(kernel: &Path, initrd: &Path, folder: &Path) -> Result<(
 
 /// Boots a kernel; scratch files lie in `folder`.
 pub fn boot(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
-    boot_keeping(kernel, initrd, folder, None)
+    boot_keeping(kernel, initrd, folder, None, "")
 }
 
-fn boot_keeping(kernel: &Path, initrd: &Path, folder: &Path, low: Option<&Path>) -> Result<Boot> {
+/// Boots a kernel that prints every call of the loads.
+pub fn boot_recording(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
+    boot_keeping(kernel, initrd, folder, None, "debug=syscall,process,signal")
+}
+
+fn boot_keeping(kernel: &Path, initrd: &Path, folder: &Path, low: Option<&Path>, more: &str) -> Result<Boot> {
     let (memory, socket) = (folder.join("dumps.ram"), folder.join("qmp"));
-    let options = format!("{} {OPTIONS}", Which::Ours.options());
+    let options = format!("{} {OPTIONS} {more}", Which::Ours.options());
     let mut machine = Machine::new(kernel.to_owned(), initrd.to_owned(), options);
     machine.cpus = 2;
     fs::remove_file(&memory).ok();

@@ -5,11 +5,12 @@
 //! [`loads`] is what each has to do, [`guest`] boots it and sorts the outcome, beside the kernel with no mutation
 //! on ([`baseline`]), which also tells which mutants the loads come to, and [`reach`] which load to which; [`sample`]
 //! draws some of those. For what died or hung, [`score`] asks `kwab` and compares the answer with the mutated function,
-//! whose names [`names`] knows. [`Session`] does all of it for one mutant, [`report`] makes the tables.
+//! whose names [`names`] knows; of what only printed something else, [`traces`] records the calls of one load, so that
+//! `kwab oracle` can be asked. [`Session`] does all of it for one mutant, [`report`] makes the tables.
 //!
 //! The kernel is kept as `build/mutants/SEED/kernel`, and of every mutant a folder `build/mutants/SEED/ID`: the change
-//! (`mutant.diff`), the outcome (`row.json`), the console (`serial.log`), and of a case the dump (`dump.kwab`) and what
-//! `kwab` said (`*.txt`).
+//! (`mutant.diff`), the outcome (`row.json`), the console (`serial.log`), of a case the dump (`dump.kwab`), of another
+//! output the calls (`good.log`, `bad.log`), and what `kwab` said (`*.txt`).
 
 pub mod baseline;
 pub mod described;
@@ -25,6 +26,7 @@ pub mod sample;
 pub mod score;
 pub mod slice;
 pub mod switch;
+pub mod traces;
 pub mod tree;
 
 use std::fs;
@@ -38,7 +40,7 @@ use crate::paths;
 use baseline::Baseline;
 use guest::{Difference, Sort};
 use list::Mutant;
-use names::Names;
+use names::{Blamed, Names};
 use reach::Reach;
 use report::Row;
 use score::{Examiner, Score};
@@ -91,11 +93,21 @@ impl Session {
             row.sort = Sort::Unnoticed;
             row.unsteady = true;
         }
+        if row.sort == Sort::DifferentOutput {
+            self.baseline.names.blame(mutant, &mut row.blamed)?;
+            traces::record(&self.baseline, kernel, &row.differences, folder)?;
+            row.traces = self.examiner(&row.blamed)?.traces(folder)?;
+        }
         if row.sort.is_case() {
             self.baseline.names.blame(mutant, &mut row.blamed)?;
             examine(&self.kwab, &self.baseline.kernel.file, &self.baseline.names, folder, row)?;
         }
         Ok(())
+    }
+
+    fn examiner<'a>(&'a self, blamed: &'a Blamed) -> Result<Examiner<'a>> {
+        let (kernel, names) = (&self.baseline.kernel.file, &self.baseline.names);
+        Ok(Examiner { kwab: &self.kwab, kernel, names, blamed, cache: paths::build("mutants")?.join("symbols") })
     }
 
     /// Whether the jobs that differ agree when they run again, alone: a busy machine can make a load miss its margins.
@@ -115,7 +127,7 @@ impl Session {
 fn examine(kwab: &Path, kernel: &Path, names: &Names, folder: &Path, row: &mut Row) -> Result<()> {
     let since = Instant::now();
     let cache = paths::build("mutants")?.join("symbols");
-    let examiner = Examiner { kwab, kernel, names, blamed: &row.blamed, cache: &cache };
+    let examiner = Examiner { kwab, kernel, names, blamed: &row.blamed, cache };
     let dump = folder.join("dump.kwab");
     let of_dump = if dump.is_file() { examiner.dump(&dump)? } else { Score::default() };
     let of_serial = examiner.log(&folder.join("serial.log"))?;
@@ -139,6 +151,11 @@ pub fn kept(kwab: &Path, folder: &Path, mut each: impl FnMut(&Row)) -> Result<Ve
         let mut row: Row = serde_json::from_str(&paths::read(&file)?).with_context(|| paths::shown(&file))?;
         if row.sort.is_case() {
             examine(kwab, &kernel, &names, &folder, &mut row)?;
+            paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
+        } else if row.traces.is_some() {
+            let cache = paths::build("mutants")?.join("symbols");
+            let examiner = Examiner { kwab, kernel: &kernel, names: &names, blamed: &row.blamed, cache };
+            row.traces = examiner.traces(&folder)?;
             paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
         }
         each(&row);

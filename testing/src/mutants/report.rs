@@ -44,6 +44,9 @@ pub struct Row {
     pub dump: Option<Score>,
     /// What it says of the serial log alone.
     pub serial: Option<Score>,
+    /// What its oracle says of the calls of a load that printed something else.
+    #[serde(default)]
+    pub traces: Option<Score>,
     /// How long it took.
     pub seconds: Seconds,
 }
@@ -64,6 +67,7 @@ impl Row {
             blamed: Blamed::default(),
             dump: None,
             serial: None,
+            traces: None,
             seconds: Seconds::default(),
         }
     }
@@ -71,13 +75,16 @@ impl Row {
     /// One line about it.
     #[must_use]
     pub fn line(&self) -> String {
-        let said = [("dump", &self.dump), ("serial", &self.serial)].map(|(name, score)| match score {
-            Some(score) => format!(" {name} {}", word(score)),
-            None => String::new(),
-        });
+        let said =
+            [("dump", &self.dump), ("serial", &self.serial), ("calls", &self.traces)].map(
+                |(name, score)| match score {
+                    Some(score) => format!(" {name} {}", word(score)),
+                    None => String::new(),
+                },
+            );
         let Seconds { boot, score } = self.seconds;
         let times = format!("{boot:.0}+{score:.0} s");
-        format!("{:<17}{}{} {} {} ({times})", self.sort.name(), said[0], said[1], self.id, self.name)
+        format!("{:<17}{} {} {} ({times})", self.sort.name(), said.concat(), self.id, self.name)
     }
 }
 
@@ -140,7 +147,8 @@ fn definitions() -> String {
          lines of `kwab triage`, anywhere in `kwab triage` or `kwab inspect`. wrong: the first hypothesis has a\n\
          score above {SURE}, its claim names a function of the kernel, and neither claim nor evidence names the\n\
          mutated one. don't know: no hypothesis has a score of {LIKELY} or more. A case that is not judged left\n\
-         no dump, or a log without a death.\n\
+         no dump, or a log without a death. Of a different output, `kwab oracle` judges the calls of one load: the\n\
+         mutated function is the first, one of the first three, on the first screen, anywhere in its report.\n\
          Classes of bugs are not scored: a mutation has none that an independent source knows.\n"
     )
 }
@@ -171,6 +179,8 @@ pub fn tables(records: &[Record]) -> String {
         let scores: Vec<&Score> = rows.iter().filter_map(|row| of(row)).collect();
         counts(&mut text, "all", name, &scores);
     }
+    let of_calls: Vec<&Score> = rows.iter().filter_map(|row| row.traces.as_ref()).collect();
+    counts(&mut text, Sort::DifferentOutput.name(), "calls", &of_calls);
     calibration(&mut text, &rows);
     let _ = write!(text, "\n{}", definitions());
     text
@@ -220,6 +230,7 @@ mod tests {
             blamed: Blamed::default(),
             dump: score,
             serial: None,
+            traces: None,
             seconds: Seconds::default(),
         }
     }

@@ -1,7 +1,8 @@
 //! Asks `kwab` about a case and compares its answer with the mutated function.
 //!
 //! The answer is what a user gets: `kwab triage` with the mutated kernel's image for names, as JSON and as text, then
-//! `kwab inspect`. From a serial log the dump comes by `kwab import`.
+//! `kwab inspect`. From a serial log the dump comes by `kwab import`. Of a load that printed something else, it is
+//! what `kwab oracle` says of its calls, beside those of the kernel without a mutation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::names::{Blamed, Names};
+use super::traces;
 use crate::paths;
 use crate::process::Call;
 
@@ -76,7 +78,7 @@ pub struct Examiner<'a> {
     /// The mutated ones.
     pub blamed: &'a Blamed,
     /// Where `kwab` keeps its symbol caches.
-    pub cache: &'a Path,
+    pub cache: PathBuf,
 }
 
 impl Examiner<'_> {
@@ -117,6 +119,38 @@ impl Examiner<'_> {
         self.dump(&dump)
     }
 
+    /// Asks about the calls of a load without a mutation and with it, as [`super::traces::record`] left them. The text is
+    /// kept beside them.
+    pub fn traces(&self, folder: &Path) -> Result<Option<Score>> {
+        let (good, bad) = (folder.join(traces::GOOD), folder.join(traces::BAD));
+        if !good.is_file() || !bad.is_file() {
+            return Ok(None);
+        }
+        let program = traces::program(folder)?;
+        let ask = || self.with_symbols("oracle").args(["--program", &program]).arg(&good).arg(&bad);
+        let said = ask().arg("--json").capture_any()?;
+        let told = ask().capture_any()?;
+        paths::write(&folder.join("oracle.txt"), told.stdout.as_bytes())?;
+        let Ok(report) = serde_json::from_str::<Value>(&said.stdout) else { return Ok(Some(Score::default())) };
+        let functions: Vec<&str> =
+            report["behind"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+        let named = |count: usize| {
+            let first: Vec<&str> = functions.iter().take(count).copied().collect();
+            self.names.names(&first.join("\n"), self.blamed)
+        };
+        let screen: Vec<&str> = told.stdout.lines().take(SCREEN).collect();
+        Ok(Some(Score {
+            judged: report["verdict"] == "differs",
+            first: named(1),
+            three: named(3),
+            screen: self.names.names(&screen.join("\n"), self.blamed),
+            anywhere: self.names.names(&told.stdout, self.blamed),
+            claim: report["first"]["bad"].as_str().or(report["first"]["good"].as_str()).unwrap_or_default().to_owned(),
+            status: said.status.code(),
+            ..Score::default()
+        }))
+    }
+
     fn compare(&self, said: &Value, text: &str, inspect: &str) -> Score {
         let hypotheses = said["hypotheses"].as_array().map_or(&[][..], Vec::as_slice);
         let named = |hypothesis: &Value| self.names.names(&words(hypothesis), self.blamed);
@@ -141,7 +175,7 @@ impl Examiner<'_> {
     }
 
     fn kwab(&self) -> Call {
-        Call::new(self.kwab).env("XDG_CACHE_HOME", self.cache)
+        Call::new(self.kwab).env("XDG_CACHE_HOME", &self.cache)
     }
 
     fn with_symbols(&self, command: &str) -> Call {
