@@ -38,6 +38,8 @@ impl CrashesArguments {
         let names = [
             "fault",
             "overflow",
+            "lockup",
+            "block",
             "dump",
             "verify",
             "serial",

@@ -3,14 +3,18 @@
 use std::io::Cursor;
 
 use anyhow::{Context as _, Result, bail, ensure};
+use kwab::analysis::images;
 use kwab::import::{Options, import};
+use kwab::model::Dump;
+use kwab::report::inspect::{self, conclude, inspect};
+use kwab::symbols::{Finder, IndexCache, SourceLines};
 use kwab_format::record::{CauseKind, CheckResult, CpuState, RegId, RegisterRole};
 use kwab_format::{DropReason, SectionKind};
 
 use super::{Seen, dumps_in, fresh_memory, guest, machine, qmp};
-use crate::paths;
 use crate::qemu::{self, Limits, Outcome, run::Next};
 use crate::setup::Consent;
+use crate::{kernel, paths};
 
 /// A way to die.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +175,10 @@ fn attempt(death: &Death, cpus: u32, consent: Consent) -> Result<Option<(usize, 
     complete(&seen, death).with_context(about)?;
     pages_are(&seen, death.pages).with_context(about)?;
     same_as_the_console(&seen, &outcome).with_context(about)?;
+    let in_kernel = seen.fault().and_then(|fault| fault.get(&RegId::RIP)).is_some_and(|ip| ip >> 63 == 1);
+    if in_kernel {
+        names(bytes.clone(), death).with_context(about)?;
+    }
     Ok(Some((bytes.len(), microseconds(&outcome))))
 }
 
@@ -283,6 +291,20 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
         let words = format!("{name}={value:016x}");
         ensure!(printed.contains(&words), "the console does not say {words}");
     }
+    Ok(())
+}
+
+/// With the kernel's image every frame of the death has a name on the page of `kwab inspect`, whoever walked the stack.
+fn names(bytes: Vec<u8>, death: &Death) -> Result<()> {
+    let dump = Dump::from_bytes(bytes).context("not a dump")?;
+    let case = dump.case();
+    let mut finder = Finder::new(vec![kernel::build()?], false);
+    let images = images::load(&case, &mut finder, &IndexCache::none());
+    let mut report = inspect(&dump, death.name, inspect::Options::default());
+    conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(Vec::new()), death.name);
+    let first = report.backtraces.first().context("no backtrace")?;
+    let nameless = first.frames.iter().filter(|frame| frame.symbol.is_empty()).count();
+    ensure!(nameless == 0, "{nameless} of {} frames have no name", first.frames.len());
     Ok(())
 }
 

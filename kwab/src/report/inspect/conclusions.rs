@@ -10,9 +10,6 @@ use crate::unwind::{Stopped, Trust};
 /// Hypotheses that head the page; `kwab triage` has all of them.
 const HEAD: usize = 3;
 
-/// The trust of a frame that the kernel printed.
-const PRINTED: &str = "printed";
-
 /// Judges the case and writes the conclusions into the report of the same dump, which commands call `named`
 /// ([`command::arguments`](crate::report::command::arguments));
 /// gives all of the triage, of which the report has the head.
@@ -72,7 +69,7 @@ fn code_report(code: &code::Code) -> CodeReport {
     CodeReport { is_fault: code.is_fault, lines: code.lines.iter().map(row).collect() }
 }
 
-/// Gives printed addresses the names that images have for them, where the kernel printed no name.
+/// Gives the addresses that the kernel found the names that images have for them, where it gave none.
 fn name_printed(backtraces: &mut [Backtrace], ctx: &Context<'_, '_>, sources: &mut SourceLines) {
     for (index, printed) in backtraces.iter_mut().flat_map(|backtrace| backtrace.frames.iter_mut().enumerate()) {
         if let Some(location) = location(printed, ctx) {
@@ -83,12 +80,13 @@ fn name_printed(backtraces: &mut [Backtrace], ctx: &Context<'_, '_>, sources: &m
             printed.inlined = inlined(&location.frames, sources);
             continue;
         }
-        let nameless = printed.addr.as_deref().filter(|_| printed.symbol.is_empty() && printed.trust == PRINTED);
+        let nameless = printed.addr.as_deref().filter(|_| printed.symbol.is_empty());
         let Some(addr) = nameless.and_then(|addr| u64::from_str_radix(addr.trim_start_matches("0x"), 16).ok()) else {
             continue;
         };
         if let Some(named) = ctx.printed(index, addr) {
-            *printed = FrameRow { index: printed.index, ..row(index, &named, sources) };
+            let trust = std::mem::take(&mut printed.trust);
+            *printed = FrameRow { index: printed.index, trust, ..row(index, &named, sources) };
         }
     }
 }
@@ -153,6 +151,6 @@ const fn trust(trust: Trust) -> &'static str {
         Trust::TopOfStack => "top of stack",
         Trust::FramePointer => "frame pointer",
         Trust::Scan => "scan",
-        Trust::Printed => PRINTED,
+        Trust::Printed => "printed",
     }
 }
