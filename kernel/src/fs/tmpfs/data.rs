@@ -283,9 +283,12 @@ impl FileData {
         if let Some(frame) = pages.map.get(index) {
             return Ok(frame.clone());
         }
+        let archived = index * PAGE < pages.archived;
         drop(pages);
-        pool.charge(1)?;
-        let frame = Frame::alloc().map_err(|_| Errno::ENOSPC);
+        // What is in the archive is the file's already: it is there for who maps it, however full the file system is.
+        if archived && reach == Reach::InFile { pool.charge_own(1) } else { pool.charge(1)? }
+        let lacking = if reach == Reach::InFile { Errno::ENOMEM } else { Errno::ENOSPC };
+        let frame = Frame::alloc().map_err(|_| lacking);
         let frame = frame.inspect_err(|_| pool.release(1))?;
         let mut pages = self.pages.lock();
         if let Some(other) = pages.map.get(index) {
