@@ -1,9 +1,9 @@
 //! The pages of the process that was running against the files behind them.
 //!
 //! What [`super::cached`] and [`super::boundary`] look for is in every dump; the rest needs `debug=verify`. Every page
-//! of a file mapping that is in memory is compared with what its file held when it was unpacked. A page that the process
-//! has copied for itself, or shares to write to it, may differ: it is dirty then, not wrong. What the caches hold must
-//! not. Files that were written since have nothing to be compared with.
+//! of a file mapping that is in memory is compared with what its file held when it was unpacked. A page that the
+//! process has copied for itself, or shares to write to it, may differ: it is dirty then, not wrong. What the caches
+//! hold must not. Files that were written since have nothing to be compared with.
 
 use kernel_logic::vma::{Prot, VmaFlags};
 use kwab_format::record::{CheckResult, PageCheck};
