@@ -8,12 +8,12 @@
 #include <setjmp.h>
 #include <sys/prctl.h>
 
-#define PAGES 8192UL
+#define PAGES 5120UL
 #define SIZE (PAGES * PAGE)
 #define TOUCHING 3
 /* Every page but each STEP-th is written by the threads. */
 #define STEP 16
-#define ROUNDS 3
+#define ROUNDS 2
 
 static char *volatile memory;
 static volatile int stop, allowed;
