@@ -2,6 +2,7 @@
 //!
 //! [`FAULTS`] is the list: `cat /proc/inject` shows it, and an unknown name is refused with it. The bug itself sits
 //! where it belongs: a check of [`is`] in the code that has it, or below for those that need a victim of their own.
+//! `inject=NAME:FILE` confines a bug that meets files to those of that name, so that the rest of the system goes on.
 //! What is planted stands nowhere in a dump, a log or `/proc`: finding out is what the tools are examined with (`cargo
 //! xtask exam`).
 
@@ -54,6 +55,8 @@ pub enum Fault {
     /// In the machine.
     HugeExecutable,
     /// In the prefault of exec.
+    PrefaultBoundary,
+    /// In the prefault of exec.
     PrefaultWritable,
     /// In the templates of exec.
     TemplateStale,
@@ -76,6 +79,11 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),
     ("null-dereference", Fault::NullDereference, "a list without entries is walked, deep in a chain of calls"),
     ("nx-tables", Fault::NoExecTables, "intermediate page tables inherit NX from one of their leaves"),
+    (
+        "prefault-boundary",
+        Fault::PrefaultBoundary,
+        "exec maps the page in which a segment ends from the cache, with what the file has behind the end",
+    ),
     (
         "prefault-writable",
         Fault::PrefaultWritable,
@@ -110,9 +118,21 @@ pub fn is(fault: Fault) -> bool {
     ON && PLANTED.load(Ordering::Relaxed) == fault as u8
 }
 
+/// The name of the files that the bug is confined to.
+static CONFINED: SpinLock<Option<Vec<u8>>> = SpinLock::new(None);
+
+/// Whether a bug is planted that meets the file that `is_called` knows the name of.
+#[inline(always)]
+pub fn is_for(fault: Fault, is_called: impl FnOnce(&[u8]) -> bool) -> bool {
+    is(fault) && CONFINED.lock().as_deref().is_none_or(is_called)
+}
+
 /// Plants what the command line asks for.
-pub fn start(name: Option<&[u8]>) {
-    let Some(name) = name else { return };
+pub fn start(wish: Option<&[u8]>) {
+    let Some(wish) = wish else { return };
+    let mut words = wish.splitn(2, |byte| *byte == b':');
+    let name = words.next().unwrap_or_default();
+    *CONFINED.lock() = words.next().map(<[u8]>::to_vec);
     let known = FAULTS.iter().find(|(known, ..)| ON && known.as_bytes() == name);
     let Some((_, fault, _)) = known else {
         let text = list();

@@ -83,7 +83,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("pack", 1, &run(folder.path(), &pack).stdout);
         keeps("pack", 1, &run(folder.path(), &["open", "pack.zip", "--json"]).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
-            keeps(analysis, 3, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
+            keeps(analysis, 4, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
         }
     }
     let folder = folder();

@@ -71,6 +71,18 @@ static void datagrams(void) {
             while (send(ends[i], block, 60000, MSG_DONTWAIT) > 0) {}
 }
 
+/* Packets that are little more than what is kept about them. */
+static void packets(void) {
+    int ends[2];
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    while (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends) == 0)
+        for (int i = 0; i < 2; i++)
+            while (send(ends[i], block, 1, MSG_DONTWAIT) > 0) {}
+}
+
 static int pass(int through, int fd) {
     char control[CMSG_SPACE(sizeof fd)] = { 0 };
     struct iovec vector = { block, 1 };
@@ -310,7 +322,8 @@ static void dumps(void) {
 
 static const struct { const char *name; void (*take)(void); } kinds[] = {
     { "memory", memory }, { "pipes", pipes }, { "sockets", sockets }, { "datagrams", datagrams },
-    { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names }, { "links", links },
+    { "packets", packets }, { "in-flight", in_flight }, { "backlog", backlog }, { "tmpfs", tmpfs }, { "names", names },
+    { "links", links },
     { "memfds", memfds }, { "shared-memory", shared_memory }, { "tables", tables }, { "ranges", ranges },
     { "timers", timers },
     { "signals", signals }, { "watches", watches }, { "queues", queues }, { "locks", locks }, { "threads", threads },

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::Args;
 
+use crate::guest;
 use crate::image::{self, Image, Node};
 use crate::kernel::Which;
 use crate::paths;
@@ -48,7 +49,7 @@ pub struct Options {
     /// One more argument for QEMU; may be repeated.
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     qemu: Vec<String>,
-    /// The command to run instead of a login shell.
+    /// The command to run instead of a login shell; `/bin/exam NAME` is a program that a planted bug hurts.
     #[arg(last = true)]
     pub command: Vec<String>,
 }
@@ -106,12 +107,18 @@ impl Options {
     }
 }
 
+/// The programs that planted bugs hurt ([`crate::exam`]), in the image of a boot that runs them.
+const EXAM: &str = "/bin/exam";
+
 /// The machine that the options describe.
 pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
     let initrd = match &options.initrd {
         Some(file) => file.clone(),
         None => {
             let mut image = image::base(consent)?;
+            if options.command.iter().any(|word| word.contains(EXAM)) {
+                image.program(EXAM, &guest::program("exam", consent)?)?;
+            }
             put_command(&mut image, &options.command);
             let file = paths::build("images")?.join(format!("boot-{}.cpio", options.kernel.name()));
             paths::write(&file, &image.archive())?;

@@ -26,6 +26,8 @@ pub mod row;
 pub struct Question {
     /// Its name on the kernel's command line; empty for the kernel as it is.
     pub fault: &'static str,
+    /// The name of the files that it is confined to; empty for all.
+    pub files: &'static str,
     /// The guest programs that make it hurt.
     pub programs: &'static [&'static str],
     /// Processors it takes.
@@ -41,11 +43,12 @@ const fn question(
     programs: &'static [&'static str],
     truth: &'static [(&'static str, Option<&'static str>)],
 ) -> Question {
-    Question { fault, programs, cpus: 1, truth, hangs: false }
+    Question { fault, files: "", programs, cpus: 1, truth, hangs: false }
 }
 
 /// Every program of the guest, as the clean run has them.
 const ALL: &[&str] = &[
+    "boundary",
     "children",
     "constants",
     "huge",
@@ -76,6 +79,7 @@ pub const QUESTIONS: &[Question] = &[
     Question { hangs: true, ..question("lost-wakeup", &["spawn"], &[("LOST-WAKE", None)]) },
     question("null-dereference", &["statistics"], &[("NULL", None)]),
     Question { hangs: true, ..question("nx-tables", &["jit"], &[("AUDIT", Some("VM-LEVEL"))]) },
+    Question { files: "exam", ..question("prefault-boundary", &["boundary"], &[("PAGE", None)]) },
     Question { hangs: true, ..question("prefault-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("references-kept", &["children"], &[("LEAK", None), ("AUDIT", Some("VM-LEAK"))]),
     question("stack-overflow", &["statistics"], &[("STACK", None)]),
@@ -163,7 +167,11 @@ pub fn sit(question: &Question, room: &Room) -> Result<(Option<Answer>, Vec<u8>)
 
 /// The watchdog is patient: on a busy host a processor of the guest may not run for seconds.
 fn options(question: &Question, room: &Room) -> String {
-    let inject = if question.fault.is_empty() { String::new() } else { format!(" inject={}", question.fault) };
+    let inject = match (question.fault, question.files) {
+        ("", _) => String::new(),
+        (fault, "") => format!(" inject={fault}"),
+        (fault, files) => format!(" inject={fault}:{files}"),
+    };
     format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}", room.options)
 }
 

@@ -70,6 +70,10 @@ impl Mapped for MappedFile {
         self.file.inode().mappers()
     }
 
+    fn is_called(&self, name: &[u8]) -> bool {
+        *self.file.path.dentry.name() == *name
+    }
+
     fn template(&self) -> Option<&TemplateSlot> {
         self.file.inode().template()
     }

@@ -54,7 +54,7 @@ struct Opened {
 impl Opened {
     /// Only its path is open (O_PATH): the inode is not asked for operations.
     fn by_path(location: Path, flags: u32) -> Self {
-        Self { location, ops: Arc::new(PathOnly), flags: flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32 }
+        Self { location, ops: path_only(), flags: flags & (O_PATH | O_DIRECTORY | O_NOFOLLOW) as u32 }
     }
 
     fn describe(self, slot: FileSlot) -> Arc<File> {
@@ -72,6 +72,11 @@ pub fn open(walk: &Walk<'_>, path: &[u8], how: How) -> Result<Arc<File>, Errno> 
 pub fn open_only_path(location: Path, flags: u32) -> Result<Arc<File>, Errno> {
     let slot = FileSlot::take()?;
     Ok(Opened::by_path(location, flags).describe(slot))
+}
+
+/// The operations of a description that only holds a path (O_PATH).
+pub fn path_only() -> Arc<dyn FileOps> {
+    Arc::new(PathOnly)
 }
 
 fn find_or_create(walk: &Walk<'_>, path: &[u8], mut how: How) -> Result<Opened, Errno> {

@@ -13,6 +13,7 @@ use kernel_logic::mqueue::{Messages, Refused};
 use kernel_logic::readiness::{IN, OUT, RDNORM, WRNORM};
 use kernel_logic::signal::{Cause, SigInfo};
 use linux_abi::Errno;
+use linux_abi::flags::file::O_PATH;
 use linux_abi::numbers::SI_MESGQ;
 use machine::sync::SpinLock;
 use machine::time::Nanos;
@@ -21,6 +22,7 @@ use crate::fs::attr::{Attr, S_IFREG};
 use crate::fs::file::{File, FileOps};
 use crate::fs::inode::{Inode, OpenRequest};
 use crate::fs::io::Sink;
+use crate::fs::open::path_only;
 use crate::fs::{FileSlot, anon};
 use crate::mm::frames;
 use crate::sync::WaitReason;
@@ -127,9 +129,10 @@ impl Queue {
         })
     }
 
-    /// A description of it.
+    /// A description of it; with O_PATH one that names it and can do no more.
     pub fn open(self: &Arc<Self>, flags: u32, slot: FileSlot) -> Arc<File> {
-        anon::open(anon::queues(), "mqueue", self.clone(), Arc::new(QueueFile(self.clone())), flags, slot)
+        let ops = if flags & O_PATH as u32 != 0 { path_only() } else { Arc::new(QueueFile(self.clone())) };
+        anon::open(anon::queues(), "mqueue", self.clone(), ops, flags, slot)
     }
 
     /// Its attributes as an inode.

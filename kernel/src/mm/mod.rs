@@ -74,6 +74,8 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn identity(&self) -> (u64, u64);
     /// The address spaces that map the file; `None` for one that is never truncated.
     fn mappers(&self) -> Option<&ReverseMap>;
+    /// Whether the last component of its path is `name`.
+    fn is_called(&self, name: &[u8]) -> bool;
     /// Where the template of its program is kept; `None` for one that has no pages.
     fn template(&self) -> Option<&TemplateSlot>;
 }
@@ -379,6 +381,11 @@ impl AddressSpace {
 }
 
 impl Map {
+    /// Whether exec made a range of this backing: it is the program's or its interpreter's file.
+    pub fn is_image(&self, backing: &Backing) -> bool {
+        self.images.have(backing)
+    }
+
     fn try_clone(&self) -> Result<Self, Errno> {
         let vmas = self.vmas.try_clone().map_err(vma_errno)?;
         Ok(Self { vmas, aux: self.aux.clone(), exe: self.exe.clone(), in_parts: false, ..*self })

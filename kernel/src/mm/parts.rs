@@ -91,6 +91,7 @@ impl AddressSpace {
             let mut map = self.lock();
             let next = self.part(&map, at, end);
             self.remove(&mut map, at, next, end)?;
+            stay_down(&mut map, next, end)?;
             at = next;
             drop(map);
             breathe();
@@ -262,6 +263,18 @@ impl AddressSpace {
             drop(map);
             breathe();
         }
+    }
+}
+
+/// What is left of `start..end`, which is being unmapped from its lower end on, does not grow down over what is gone.
+fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
+    match map.vmas.find_at_or_above(start) {
+        Some(vma) if vma.start < end && vma.flags.has(VmaFlags::GROWS_DOWN) => {
+            let (from, to) = (vma.start.max(start), vma.end.min(end));
+            let stay = |vma: &mut Vma| vma.flags = vma.flags.without(VmaFlags::GROWS_DOWN);
+            map.vmas.edit(from, to, stay).map_err(vma_errno)
+        }
+        _ => Ok(()),
     }
 }
 

@@ -69,14 +69,38 @@ impl AddressSpace {
                     template
                 }
             };
+            let most = left;
             left -= match &template {
                 Some(template) => self.replay(vma, template, left),
                 None => self.prefault_range(vma, left),
             };
+            if inject::is_for(Fault::PrefaultBoundary, |name| file.is_called(name)) {
+                left -= self.take_boundary(vma, most).min(left);
+            }
             last = Some((identity, template));
         }
         map.images = images;
         limit - left
+    }
+
+    /// The planted bug: the page in which the file's part of a segment ends is the file's own one, although exec gave
+    /// the program a copy that is cleared behind the end.
+    #[cold]
+    fn take_boundary(&self, vma: &Vma, most: u64) -> u64 {
+        let (Backing::File { file, offset }, Some(page)) = (&vma.backing, UserPage::new(vma.end - PAGE)) else {
+            return 0;
+        };
+        let copied = self.space.lookup(page).is_some_and(|leaf| leaf.prot.tag == TAG_ANON);
+        let mut frame = [const { None::<Frame> }];
+        file.cached((offset + vma.bytes()) / PAGE - 1, &mut frame);
+        let [Some(frame)] = frame else { return 0 };
+        if !copied || vma.bytes() / PAGE > most {
+            return 0;
+        }
+        self.forget_pages(page.addr(), vma.end);
+        let mapped = self.space.map(page, frame, rights(vma.prot, false, TAG_FILE)).is_ok();
+        self.count(TAG_FILE, i64::from(mapped));
+        u64::from(mapped)
     }
 
     /// Maps what a template has of a range.

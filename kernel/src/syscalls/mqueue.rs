@@ -7,7 +7,7 @@ use kernel_logic::mqueue::PRIORITIES;
 use kernel_logic::permission::{READ, WRITE};
 use kernel_logic::signal::MAX_SIGNAL;
 use linux_abi::Errno;
-use linux_abi::flags::file::{O_CREAT, O_EXCL, O_NONBLOCK};
+use linux_abi::flags::file::{O_CREAT, O_EXCL, O_NONBLOCK, O_PATH};
 use linux_abi::syscalls::nr;
 
 use super::file_open::install;
@@ -70,7 +70,7 @@ fn mq_open(call: &mut Call<'_>) -> SysResult {
             },
         }
     };
-    install(call, queue.open((flags as u32) & (O_ACCMODE | O_NONBLOCK as u32), slot), true)
+    install(call, queue.open((flags as u32) & (O_ACCMODE | (O_NONBLOCK | O_PATH) as u32), slot), true)
 }
 
 fn check_access(call: &Call<'_>, queue: &Queue, flags: u64) -> Result<(), Errno> {

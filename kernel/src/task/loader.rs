@@ -231,7 +231,9 @@ fn clear_tail(
     match file.inode().page(index, PageUse::Read) {
         Ok(cached) => frame.copy_page_from(&cached),
         // The file ends before this page does: what it lacks is zeros, or a fault later, as the header lied.
-        Err(_) => frame.zero(0, PAGE as usize),
+        Err(Errno::ENXIO) => frame.zero(0, PAGE as usize),
+        // What the file has there is not known: the program would begin with zeros for data.
+        Err(_) => return Err(Errno::ENOMEM),
     }
     frame.zero((from - page) as usize, (to - from) as usize);
     let at = UserPage::new(page).ok_or(Errno::ENOMEM)?;

@@ -57,18 +57,21 @@ fn choose() -> Option<Arc<Process>> {
         let adjust = process.oom_score.adjustment();
         (adjust != OomScore::NEVER).then(|| footprint(process) as i64 + i64::from(adjust) * total / 1000)
     };
-    // One pass without a list: there may be no memory for one.
+    // Without a list: there may be no memory for one. Nor is the tree locked: what is looked at (an address space, a
+    // file in flight) may lose its other references meanwhile, and is dropped here then.
     let mut worst: Option<(i64, Arc<Process>)> = None;
-    tree::find_process(|process| {
+    let mut from = 0;
+    while let Some(process) = tree::next_process(from) {
+        from = process.pid.saturating_add(1);
         if !process.is_init()
             && !process.is_zombie()
-            && let Some(score) = badness(process)
+            && let Some(score) = badness(&process)
             && worst.as_ref().is_none_or(|(most, _)| score > *most)
         {
-            worst = Some((score, process.clone()));
+            worst = Some((score, process));
         }
-        None::<()>
-    });
+        sched::breathe();
+    }
     worst.map(|(_, process)| process)
 }
 

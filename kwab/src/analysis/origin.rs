@@ -59,6 +59,8 @@ pub enum Content {
         /// The newest generation in the dump.
         newest: u64,
     },
+    /// What the file has behind the end of a segment, where the program's zeros begin.
+    Boundary,
     /// Something else, or too few bytes to say.
     Unknown,
 }
@@ -74,6 +76,7 @@ impl Content {
             Self::OtherFile { .. } => "PG-OTHER-FILE",
             Self::Shifted { .. } => "PG-SHIFT",
             Self::Stale { .. } => "PG-STALE",
+            Self::Boundary => "PG-BOUNDARY",
             Self::Unknown => "PG-DIFF",
         }
     }
@@ -90,6 +93,7 @@ impl Content {
             Self::Stale { generation, newest } => {
                 format!("generation {generation} of the page; the newest is {newest}")
             }
+            Self::Boundary => "what the file has behind the end of its segment, where .bss begins".to_owned(),
             Self::Unknown => "bytes of unknown origin".to_owned(),
         }
     }

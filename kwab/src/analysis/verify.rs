@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CheckResult, Memory};
+use kwab_format::record::{CheckResult, Memory, PageCheck};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         let sums = check.expected_crc.is_some() && check.actual_crc.is_some() && check.expected_crc != check.actual_crc;
         check.result == Some(CheckResult::DIFFERENT) || (check.result.is_none() && sums)
     });
-    let page = |check: &Located<kwab_format::record::PageCheck<'_>>| {
+    let page = |check: &Located<PageCheck<'_>>| {
         let path = text(check.path);
         let (offset, first) = (check.file_offset, check.first_diff.unwrap_or(0));
         let actual = check.actual.unwrap_or_default();
@@ -117,6 +117,7 @@ fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         let stale = check.generation.zip(latest).filter(|(generation, latest)| generation < latest);
         let (content, weakened) = match stale {
             Some((generation, newest)) => (Content::Stale { generation, newest }, Vec::new()),
+            None if is_boundary(case, check) => (Content::Boundary, Vec::new()),
             None => search.identify(actual, &path, offset.and_then(|offset| offset.checked_add(first))),
         };
         WrongPage {
@@ -134,6 +135,17 @@ fn kernel_checks(case: &Case<'_>, search: &Search<'_>) -> Vec<WrongPage> {
         }
     };
     differing.map(page).collect()
+}
+
+/// Whether a page that should be zeros from some byte on is the last one of a file's mapping, and anonymous memory goes
+/// on behind it: a segment ends there, and what is not in the file is the program's own.
+fn is_boundary(case: &Case<'_>, check: &PageCheck<'_>) -> bool {
+    let zeros = |bytes: &[u8]| bytes.iter().all(|byte| *byte == 0);
+    let (Some(expected), Some(actual), Some(page)) = (check.expected, check.actual, check.vaddr) else { return false };
+    let Some(end) = page.checked_add(PAGE) else { return false };
+    let last = case.vma_owned(check.pid, page).is_some_and(|vma| vma.end == Some(end) && vma.path.is_some());
+    let goes_on = || case.vma_owned(check.pid, end).is_some_and(|vma| vma.path.is_none_or(<[u8]>::is_empty));
+    !expected.is_empty() && zeros(expected) && !zeros(actual) && last && goes_on()
 }
 
 fn events(case: &Case<'_>) -> Vec<WrongPage> {

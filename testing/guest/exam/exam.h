@@ -38,6 +38,7 @@ extern volatile sig_atomic_t exam_watched;
 void exam_watch(void);
 #define SURVIVES(access) (exam_watched = 1, sigsetjmp(exam_back, 1) == 0 ? ((access), exam_watched = 0, 1) : 0)
 
+void boundary(void);
 void children(void);
 void constants(void);
 void huge(void);

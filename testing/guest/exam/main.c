@@ -11,6 +11,7 @@ static const struct {
     const char *name;
     void (*run)(void);
 } programs[] = {
+    {"boundary", boundary},
     {"children", children},
     {"constants", constants},
     {"huge", huge},

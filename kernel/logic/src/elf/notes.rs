@@ -69,6 +69,8 @@ pub struct Loadable {
     pub start: u64,
     /// Bytes in memory.
     pub length: u64,
+    /// How many of them the file has; the rest is zeros.
+    pub in_file: u64,
     /// Offset in the file.
     pub offset: u64,
     /// Bit 0 read, bit 1 write, bit 2 execute.
@@ -97,6 +99,7 @@ pub fn segments(
         visit(Loadable {
             start: word(&entry, 16)?.wrapping_add(bias),
             length: word(&entry, 40)?,
+            in_file: word(&entry, 32)?,
             offset: word(&entry, 8)?,
             prot: flags >> 2 & 1 | flags & 2 | (flags & 1) << 2,
         });

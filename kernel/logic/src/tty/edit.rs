@@ -5,6 +5,21 @@ use alloc::vec::Vec;
 use super::output::Column;
 use super::termios::{ECHO, ECHOCTL, ECHOE, ECHOK, ECHOKE, ECHOPRT, IUTF8, Termios};
 
+/// Takes one column off the screen.
+const RUB_OUT: &[u8; 3] = b"\x08 \x08";
+/// Columns taken off with one piece of output: a line of tabs has eight times as many as bytes.
+const PER_PIECE: usize = 64;
+/// [`RUB_OUT`] that often.
+const RUBBED_OUT: [u8; 3 * PER_PIECE] = {
+    let mut all = [0; 3 * PER_PIECE];
+    let mut at = 0;
+    while at < all.len() {
+        all[at] = RUB_OUT[at % 3];
+        at += 1;
+    }
+    all
+};
+
 /// What an erasing key takes away.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Erase {
@@ -49,9 +64,12 @@ impl EditedLine {
         if visible && self.termios.lflag & ECHOPRT == 0 {
             let columns = self.columns(self.bytes.len()) - self.columns(keep);
             self.bytes.truncate(keep);
-            for _ in 0..columns {
-                self.column.0 = self.column.0.saturating_sub(1);
-                screen(b"\x08 \x08");
+            self.column.0 = self.column.0.saturating_sub(columns);
+            let mut left = columns;
+            while left > 0 {
+                let some = left.min(PER_PIECE);
+                screen(&RUBBED_OUT[..some * RUB_OUT.len()]);
+                left -= some;
             }
             return;
         }

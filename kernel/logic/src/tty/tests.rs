@@ -73,6 +73,21 @@ fn erasing_a_tab_moves_the_cursor_back_to_where_it_was() {
 }
 
 #[test]
+fn a_line_of_tabs_is_taken_off_the_screen_in_few_pieces() {
+    let mut bench = Bench::new(|_| {});
+    bench.type_keys(&[b'\t'; 4000]);
+    bench.screen.clear();
+    let mut pieces = 0;
+    let screen = &mut bench.screen;
+    bench.tty.input(0x15, &mut |bytes| {
+        pieces += 1;
+        screen.extend_from_slice(bytes);
+    });
+    assert!(bench.screen.chunks(3).all(|column| column == b"\x08 \x08"));
+    assert_eq!((bench.screen.len(), pieces), (3 * 8 * 4000, 500));
+}
+
+#[test]
 fn word_and_line_erase_take_the_right_bytes() {
     let mut bench = Bench::new(|_| {});
     bench.type_keys(b"echo foo-bar  \x17x\r");

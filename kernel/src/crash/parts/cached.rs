@@ -19,7 +19,7 @@ pub(super) const PIECE: usize = 512;
 pub(super) const TOLD: usize = 16;
 
 /// Where the difference is, and the bytes there: as they must be, and as they are.
-type Difference = (u64, [u8; TOLD], [u8; TOLD]);
+pub(super) type Difference = (u64, [u8; TOLD], [u8; TOLD]);
 
 /// Pages of a mapping that are the file's of another generation.
 pub(super) fn stale(
@@ -78,7 +78,7 @@ fn some(bytes: &[u8]) -> [u8; TOLD] {
     told
 }
 
-fn put(
+pub(super) fn put(
     dump: &mut Dump<'_>,
     page: &PageCheck<'_>,
     file: &File,

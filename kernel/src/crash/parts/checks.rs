@@ -1,9 +1,9 @@
 //! The pages of the process that was running against the files behind them.
 //!
-//! What [`super::cached`] looks for is in every dump; the rest needs `debug=verify`. Every page of a file mapping that
-//! is in memory is compared with what its file held when it was unpacked. A page that the process has copied for
-//! itself, or shares to write to it, may differ: it is dirty then, not wrong. What the caches hold must not. Files that
-//! were written since have nothing to be compared with.
+//! What [`super::cached`] and [`super::boundary`] look for is in every dump; the rest needs `debug=verify`. Every page
+//! of a file mapping that is in memory is compared with what its file held when it was unpacked. A page that the
+//! process has copied for itself, or shares to write to it, may differ: it is dirty then, not wrong. What the caches
+//! hold must not. Files that were written since have nothing to be compared with.
 
 use kernel_logic::vma::{Prot, VmaFlags};
 use kwab_format::record::{CheckResult, PageCheck};
@@ -13,7 +13,7 @@ use machine::crash::{self, RawLeaf};
 use super::cached::{PIECE, TOLD};
 use super::memory::with_map;
 use super::pages::{bit, take_one};
-use super::{Dump, Stop, Subject, cached};
+use super::{Dump, Stop, Subject, boundary, cached};
 use crate::fs::File;
 use crate::mm::{Backing, TAG_FILE, Vma};
 use crate::trace::{Category, is_on};
@@ -27,6 +27,9 @@ pub(super) fn checks(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), S
         for vma in map.vmas.iter() {
             let Backing::File { file, offset } = &vma.backing else { continue };
             cached::stale(dump, pid, root, vma, (file, *offset), &mut left)?;
+            if *offset == 0 && map.is_image(&vma.backing) {
+                boundary::behind(dump, pid, root, vma.start, file, &mut left)?;
+            }
             if verifies {
                 mapping(dump, pid, root, vma, (file, *offset), &mut left)?;
             }

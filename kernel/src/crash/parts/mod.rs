@@ -13,6 +13,7 @@ use machine::trap::TrapCode;
 use crate::log::Line;
 use crate::task::Thread;
 
+mod boundary;
 mod cached;
 mod cause;
 mod checks;

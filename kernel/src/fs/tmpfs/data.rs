@@ -50,6 +50,15 @@ pub struct FileData {
     template: TemplateSlot,
 }
 
+/// Where a page may be made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Before the file's end as it is when the page comes: for callers that do not keep the size from changing.
+    InFile,
+    /// Also behind the end, by who holds `writers`.
+    Anywhere,
+}
+
 struct Pages {
     map: FileMap<Frame>,
     archive: Option<Arc<dyn Archive>>,
@@ -237,7 +246,7 @@ impl FileData {
             return source.take_frame(&frame, offset, count).map(|_| ());
         }
         if count < PAGE_SIZE {
-            let frame = self.page_to_write(pool, index)?;
+            let frame = self.page_to_write(pool, index, Reach::Anywhere)?;
             return source.take_frame(&frame, offset, count).map(|_| ());
         }
         // The whole page is overwritten: its old contents need not be made first.
@@ -267,13 +276,19 @@ impl FileData {
         result.map(|_| ())
     }
 
-    /// The frame of page `index`, made if it is a hole or in the archive.
-    fn page_to_write(&self, pool: &Pool, index: u64) -> Result<Frame, Errno> {
-        if let Some(frame) = self.pages.lock().map.get(index) {
+    /// The frame of page `index`, made if it is a hole or in the archive. ENXIO out of `reach`; without
+    /// a free frame ENOMEM for a mapping, ENOSPC for a writer.
+    fn page_to_write(&self, pool: &Pool, index: u64, reach: Reach) -> Result<Frame, Errno> {
+        let pages = self.pages.lock();
+        if let Some(frame) = pages.map.get(index) {
             return Ok(frame.clone());
         }
-        pool.charge(1)?;
-        let frame = Frame::alloc().map_err(|_| Errno::ENOSPC);
+        let archived = index * PAGE < pages.archived;
+        drop(pages);
+        // What is in the archive is the file's already: it is there for who maps it, however full the file system is.
+        if archived && reach == Reach::InFile { pool.charge_own(1) } else { pool.charge(1)? }
+        let lacking = if reach == Reach::InFile { Errno::ENOMEM } else { Errno::ENOSPC };
+        let frame = Frame::alloc().map_err(|_| lacking);
         let frame = frame.inspect_err(|_| pool.release(1))?;
         let mut pages = self.pages.lock();
         if let Some(other) = pages.map.get(index) {
@@ -281,6 +296,12 @@ impl FileData {
             drop(pages);
             pool.release(1);
             return Ok(other);
+        }
+        // A truncation sets the size before it takes pages out: none comes behind its back.
+        if reach == Reach::InFile && index >= self.size().div_ceil(PAGE) {
+            drop(pages);
+            pool.release(1);
+            return Err(Errno::ENXIO);
         }
         fill_archived(&mut pages, index, 0, &frame);
         pages.map.insert(index, frame.clone());
@@ -297,7 +318,7 @@ impl FileData {
         if usage == PageUse::Write {
             self.generation.fetch_add(1, Relaxed);
         }
-        self.page_to_write(pool, index)
+        self.page_to_write(pool, index, Reach::InFile)
     }
 
     /// The frames of the pages in memory from `first` on: see [`crate::fs::Inode::cached`].
@@ -383,7 +404,7 @@ impl FileData {
                 pool.charge(pages)?;
                 pool.release(pages);
                 for index in start / PAGE..end.div_ceil(PAGE) {
-                    self.page_to_write(pool, index)?;
+                    self.page_to_write(pool, index, Reach::Anywhere)?;
                     breathe_or_stop(Sleep::Killable)?;
                 }
                 if mode == 0 && end > self.size() {
@@ -424,7 +445,7 @@ impl FileData {
             if count < PAGE_SIZE || archived {
                 let held = self.pages.lock().map.get(at / PAGE).is_some();
                 if held || archived {
-                    self.page_to_write(pool, at / PAGE)?.zero(offset, count);
+                    self.page_to_write(pool, at / PAGE, Reach::Anywhere)?.zero(offset, count);
                 }
             } else if self.pages.lock().map.remove(at / PAGE).is_some() {
                 self.template.pages_went();

@@ -434,8 +434,8 @@ impl Socket {
     /// Pages of what waits to be received, 0 if that cannot be told now.
     fn waiting_pages(&self) -> usize {
         self.inbox.try_lock().map_or(0, |inbox| {
-            let packets: usize = inbox.packets.iter().map(|packet| packet.bytes.len()).sum();
-            inbox.bytes.pages() + packets / PAGE_SIZE
+            let packets: usize = inbox.packets.iter().map(transfer::Packet::memory).sum();
+            inbox.bytes.pages() + packets.div_ceil(PAGE_SIZE)
         })
     }
 

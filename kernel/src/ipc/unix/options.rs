@@ -5,8 +5,8 @@ use core::sync::atomic::Ordering::Relaxed;
 
 use linux_abi::Errno;
 use linux_abi::flags::socket::{
-    SO_ACCEPTCONN, SO_DOMAIN, SO_ERROR, SO_PASSCRED, SO_PEERCRED, SO_PROTOCOL, SO_RCVBUF, SO_RCVBUFFORCE, SO_RCVTIMEO,
-    SO_SNDBUF, SO_SNDBUFFORCE, SO_SNDTIMEO, SO_TYPE,
+    SO_ACCEPTCONN, SO_DOMAIN, SO_ERROR, SO_LINGER, SO_PASSCRED, SO_PEERCRED, SO_PROTOCOL, SO_RCVBUF, SO_RCVBUFFORCE,
+    SO_RCVTIMEO, SO_SNDBUF, SO_SNDBUFFORCE, SO_SNDTIMEO, SO_TYPE,
 };
 use linux_abi::flags::system::{FIONREAD, TIOCOUTQ};
 
@@ -55,6 +55,8 @@ pub fn get_option(socket: &Arc<Socket>, option: u64) -> Result<([u8; 16], usize)
             bytes[8..].copy_from_slice(&u64::from(millis % 1000 * 1000).to_ne_bytes());
             Ok((bytes, 16))
         }
+        // `struct linger`: on or off, and for how long.
+        SO_LINGER => Ok(pack(&[0, 0])),
         _ if INERT.contains(&option) => int(0),
         _ => Err(Errno::ENOPROTOOPT),
     }

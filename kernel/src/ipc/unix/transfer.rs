@@ -31,6 +31,9 @@ pub(super) struct Packet {
     _postage: Option<Postage>,
 }
 
+/// Bytes of the smallest piece of memory.
+const LEAST: usize = 16;
+
 /// Why a packet cannot be sent now.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Full {
@@ -41,6 +44,11 @@ enum Full {
 }
 
 impl Packet {
+    /// Bytes of memory that it takes.
+    pub(super) fn memory(&self) -> usize {
+        size_of::<Self>() + self.bytes.capacity().max(LEAST)
+    }
+
     /// A copy for MSG_PEEK; ENOBUFS without memory for one.
     fn look(&self) -> Result<Self, Errno> {
         let mut bytes = Vec::new();

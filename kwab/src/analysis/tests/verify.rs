@@ -82,6 +82,38 @@ fn an_older_generation_of_a_cached_page_is_stale() {
 }
 
 #[test]
+fn zeros_behind_a_segment_that_hold_the_files_bytes_are_its_boundary() {
+    let check = PageCheck {
+        pid: Some(7),
+        vaddr: Some(0x40_2000),
+        path: Some(b"/bin/a"),
+        file_offset: Some(0x2000),
+        result: Some(CheckResult::DIFFERENT),
+        first_diff: Some(0x200),
+        expected: Some(&[0; 4]),
+        actual: Some(b"name"),
+        ..PageCheck::default()
+    };
+    let with = |check: &PageCheck<'_>, behind: &'static str| {
+        Maker::new()
+            .put(SectionKind::MEMORY_MAP, &vma(0x40_0000, 0x40_3000, 3, "/bin/a"))
+            .put(SectionKind::MEMORY_MAP, &vma(0x40_3000, 0x40_5000, 3, behind))
+            .put(K, check)
+            .bytes()
+    };
+    assert_eq!(content_of(with(&check, "")), [Content::Boundary]);
+    let triage = judge(with(&check, ""));
+    assert_eq!(triage.hypotheses[0].rule, "PAGE");
+    assert!(triage.hypotheses[0].claim.contains("[PG-BOUNDARY]"), "{}", triage.hypotheses[0].claim);
+    // Another file behind it, a page inside of the mapping, or bytes that should not be zeros.
+    assert_eq!(content_of(with(&check, "/bin/b")), [Content::Unknown]);
+    let inside = PageCheck { vaddr: Some(0x40_1000), ..check };
+    assert_eq!(content_of(with(&inside, "")), [Content::Unknown]);
+    let told = PageCheck { expected: Some(b"real"), ..check };
+    assert_eq!(content_of(with(&told, "")), [Content::Unknown]);
+}
+
+#[test]
 fn pages_that_a_program_may_write_are_not_compared() {
     let memory = Memory { vaddr: Some(0x40_2000), pid: Some(7), bytes: Some(&[9; 4096]), ..Memory::default() };
     let maker = Maker::new()
