@@ -62,6 +62,13 @@ pub fn all() -> Vec<Tool> {
     TOOLS.iter().map(|row| row.0).filter(|tool| !matches!(tool, Tool::QemuArm | Tool::Arm64Gcc)).collect()
 }
 
+/// What is there of the tools that any command needs, for people: `7 of 7 tools`.
+pub fn present() -> String {
+    let wanted = all();
+    let there = TOOLS.iter().filter(|row| wanted.contains(&row.0) && find(row.1).is_some()).count();
+    format!("{there} of {} tools", wanted.len())
+}
+
 /// Makes sure that these tools are there; installs what is missing when allowed, or says what to install.
 pub fn require(tools: &[Tool], consent: Consent) -> Result<()> {
     let missing: Vec<_> = TOOLS.iter().filter(|row| tools.contains(&row.0) && find(row.1).is_none()).collect();
@@ -110,7 +117,10 @@ pub fn find(program: &str) -> Option<std::path::PathBuf> {
 fn install(packages: &[&str]) -> Result<()> {
     let apt = |arguments: &[&str]| {
         let call = if is_root()? { Call::new("apt-get") } else { Call::new("sudo").arg("apt-get") };
-        call.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").show().map_err(anyhow::Error::from)
+        let call = call.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        // sudo may ask for a password.
+        let ended = if is_root()? { call.stage(&format!("apt-get {}", arguments[1])).map(drop) } else { call.show() };
+        ended.map_err(anyhow::Error::from)
     };
     eprintln!("installing {}", packages.join(" "));
     apt(&["-qq", "update"])?;

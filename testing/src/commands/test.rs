@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
+use stage::Pulse;
 
 use super::{
     bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
@@ -134,7 +135,9 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     for step in STEPS.iter().filter(chosen) {
         eprintln!("== {}", step.name);
         let since = Instant::now();
+        let pulse = Pulse::of(step.name);
         let result = (step.run)(consent, &mut tally);
+        drop(pulse);
         let word = tally.step(&result);
         lines.push(format!("{:<16} {word:<7} {:>7.1} s", step.name, since.elapsed().as_secs_f64()));
         if let Err(error) = result {
