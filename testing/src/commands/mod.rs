@@ -11,6 +11,7 @@ pub mod crashes;
 pub mod demo;
 pub mod events;
 pub mod exam;
+pub mod examples;
 pub mod fuzz_syscalls;
 pub mod gen_dumps;
 pub mod gen_log;
@@ -76,6 +77,8 @@ enum Command {
     Events,
     /// Plant known bugs in our kernel and ask whether triage names them.
     Exam(exam::ExamArguments),
+    /// Let the example kernels in Rust and C die and compare what kwab says with their bugs.
+    Examples(examples::ExamplesArguments),
     /// Let an unprivileged fuzzer of system calls attack a kernel.
     FuzzSyscalls(fuzz_syscalls::FuzzSyscallsArguments),
     /// Let an unprivileged user take all the memory it can get in every way.
@@ -142,6 +145,7 @@ pub fn main() -> ExitCode {
         Command::Demo => demo::run(consent),
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
+        Command::Examples(arguments) => examples::run(&arguments, consent),
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Hogs(arguments) => hogs::run(&arguments, consent),
         Command::Python(arguments) => python::run(&arguments, consent),

@@ -16,8 +16,8 @@ use clap::Args;
 use stage::Pulse;
 
 use super::{
-    bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
+    bench, boot, browser, contracts, crashes, events, exam, examples, fuzz_syscalls, hogs, hostile, house_rules,
+    kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -85,6 +85,7 @@ const STEPS: &[Step] = &[
     Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
     Step { name: "crashes", run: |consent, _| crashes::run(&crashes::CrashesArguments::quick(), consent).map(drop) },
     Step { name: "exam", run: |consent, _| exam::run(&exam::ExamArguments::once(), consent).map(drop) },
+    Step { name: "examples", run: |consent, _| example_kernels(consent) },
     Step { name: "readme", run: |_, _| readme_commands() },
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
     Step {
@@ -178,6 +179,16 @@ impl Tally {
 
 fn suite(suite: Suite, consent: Consent) -> Result<()> {
     suite::run(&suite::SuiteArguments::slice(suite), consent).map(drop)
+}
+
+/// The example kernels are formatted, without a warning, and die as they should.
+fn example_kernels(consent: Consent) -> Result<()> {
+    let folder = paths::root().join("examples");
+    let target = paths::target().join("examples");
+    Call::cargo().args(["fmt", "--all", "--check"]).folder(&folder).show()?;
+    let clippy = Call::cargo().args(["clippy", "--quiet", "--locked", "--release", "--target-dir"]).arg(target);
+    clippy.args(["--", "-D", "warnings"]).folder(&folder).show()?;
+    examples::run(&examples::ExamplesArguments::default(), consent).map(drop)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {
