@@ -9,6 +9,7 @@ pub mod browser;
 pub mod contracts;
 pub mod crashes;
 pub mod demo;
+pub mod dist;
 pub mod events;
 pub mod exam;
 pub mod examples;
@@ -73,6 +74,8 @@ enum Command {
     Crashes(crashes::CrashesArguments),
     /// Crash a program and our kernel, import the dumps and the log, inspect them.
     Demo,
+    /// Make the release archive of kwab and try what is in it.
+    Dist(dist::DistArguments),
     /// Boot our kernel with every debug category on and let kwab account for every event.
     Events,
     /// Plant known bugs in our kernel and ask whether triage names them.
@@ -143,6 +146,7 @@ pub fn main() -> ExitCode {
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::Crashes(arguments) => crashes::run(&arguments, consent),
         Command::Demo => demo::run(consent),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::Examples(arguments) => examples::run(&arguments, consent),

@@ -16,7 +16,7 @@ use clap::Args;
 use stage::Pulse;
 
 use super::{
-    bench, boot, browser, contracts, crashes, events, exam, examples, fuzz_syscalls, hogs, hostile, house_rules,
+    bench, boot, browser, contracts, crashes, dist, events, exam, examples, fuzz_syscalls, hogs, hostile, house_rules,
     kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
 };
 use crate::binary;
@@ -75,6 +75,7 @@ const STEPS: &[Step] = &[
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step { name: "perfetto", run: |_, _| perfetto_check() },
     Step { name: "package", run: |_, _| package::run().map(drop) },
+    Step { name: "dist", run: |_, _| dist::run(&dist::DistArguments { quick: true }).map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },
     Step {
         name: "selftest",
