@@ -2,8 +2,9 @@
 //!
 //! [`run`] runs a program with its output captured. On a terminal one line is rewritten while it runs; elsewhere a line
 //! is added every [`PLAIN`], so that no reader of a log waits longer without a word. What ended within [`SHORT`] is not
-//! mentioned. Cargo is asked for its progress bar, which says how many of the crates are built, and is read instead of
-//! shown; what else it prints is handed to the caller.
+//! mentioned, nor is a cargo that found everything built, nor anything under `CARGO_TERM_QUIET=true`. Cargo is asked
+//! for its progress bar, which says how many of the crates are built, and is read instead of shown; what else it prints
+//! is handed to the caller.
 
 use std::fmt::Write as _;
 use std::io::{self, IsTerminal as _, Read, Write as _};
@@ -56,7 +57,7 @@ pub fn run(name: &str, command: &mut Command, limit: Option<Duration>) -> io::Re
     thread::scope(|scope| {
         let output = scope.spawn(move || collected(stdout));
         let errors = scope.spawn(|| listen(stderr, &heard));
-        let mut line = Line { name, on_terminal, started, said: started, width: 0 };
+        let mut line = Line { name, on_terminal, is_cargo, quiet: is_quiet(), started, said: started, width: 0 };
         let status = loop {
             if let Some(status) = child.try_wait()? {
                 break Some(status);
@@ -112,6 +113,8 @@ impl Drop for Pulse {
 struct Line<'a> {
     name: &'a str,
     on_terminal: bool,
+    is_cargo: bool,
+    quiet: bool,
     started: Instant,
     said: Instant,
     /// Characters on the terminal's line.
@@ -122,7 +125,7 @@ impl Line<'_> {
     /// Says where the stage is, when it is time to.
     fn go_on(&mut self, heard: &Mutex<Heard>) {
         let pause = if self.on_terminal { REDRAWN } else { PLAIN };
-        if self.started.elapsed() < SHORT || self.said.elapsed() < pause {
+        if self.quiet || self.started.elapsed() < SHORT || self.said.elapsed() < pause {
             return;
         }
         self.said = Instant::now();
@@ -145,10 +148,11 @@ impl Line<'_> {
         if self.width > 0 {
             eprint!("\r{}\r", " ".repeat(self.width));
         }
-        if self.started.elapsed() < SHORT {
+        let crates = heard.lock().map(|heard| heard.crates).unwrap_or_default();
+        let is_fresh = self.is_cargo && success && crates == 0;
+        if self.quiet || is_fresh || self.started.elapsed() < SHORT {
             return;
         }
-        let crates = heard.lock().map(|heard| heard.crates).unwrap_or_default();
         let mut text = format!("{}: {:.1} s", self.name, self.started.elapsed().as_secs_f64());
         let _ = match (success, crates) {
             (false, _) => write!(text, ", failed"),
@@ -241,6 +245,11 @@ fn without_escapes(text: &str) -> String {
         rest = &after[end..];
     }
     plain + rest
+}
+
+/// Whether the user has asked cargo, and so what calls it, for silence.
+fn is_quiet() -> bool {
+    std::env::var_os("CARGO_TERM_QUIET").is_some_and(|value| value == "true")
 }
 
 fn collected(pipe: Option<impl Read>) -> Vec<u8> {
