@@ -32,6 +32,8 @@ pub enum Tool {
     Chromium,
     /// Runs the Python package.
     Python,
+    /// The terminal in which screens are drawn.
+    Tmux,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -44,6 +46,7 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::QemuArm, "qemu-system-aarch64", &["qemu-system-arm"], "boots arm64 kernels"),
     (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
     (Tool::Python, "python3", &["python3", "python3-venv"], "runs the Python package"),
+    (Tool::Tmux, "tmux", &["tmux"], "shows the screens of the book"),
     (Tool::Chromium, "chromium", &["chromium"], "opens reports as a reader does"),
 ];
 

@@ -4,6 +4,7 @@ pub mod bench;
 pub mod bench_boot;
 pub mod bench_import;
 pub mod bench_symbols;
+pub mod book;
 pub mod boot;
 pub mod browser;
 pub mod contracts;
@@ -64,6 +65,8 @@ enum Command {
     Setup,
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
     Boot(crate::boot::Options),
+    /// Make the book of docs/, with a reference of all commands and pictures of screens.
+    Book(book::BookArguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::BenchArguments),
     /// Open reports of kwab in a headless Chromium, hostile ones too.
@@ -140,6 +143,7 @@ pub fn main() -> ExitCode {
     let consent = Consent { yes: arguments.yes };
     let result = match arguments.command {
         Command::Setup => setup::run(consent),
+        Command::Book(arguments) => book::run(&arguments, consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Browser(arguments) => browser::run(&arguments, consent),

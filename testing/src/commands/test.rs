@@ -16,8 +16,9 @@ use clap::Args;
 use stage::Pulse;
 
 use super::{
-    bench, boot, browser, contracts, crashes, dist, events, exam, examples, fuzz_syscalls, hogs, hostile, house_rules,
-    kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
+    bench, book, boot, browser, contracts, crashes, dist, events, exam, examples, fuzz_syscalls, hogs, hostile,
+    house_rules, kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest,
+    sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -68,6 +69,10 @@ const STEPS: &[Step] = &[
         run: |_, _| cargo(&[&["clippy", "--locked"], FORTRESS, &["--", "-D", "warnings"]].concat()),
     },
     Step { name: "docs", run: |_, _| docs() },
+    Step {
+        name: "links",
+        run: |consent, _| book::run(&book::BookArguments { check: true, ..Default::default() }, consent).map(drop),
+    },
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "python", run: |consent, _| python::run(&python::PythonArguments::default(), consent).map(drop) },
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
