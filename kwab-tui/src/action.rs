@@ -57,6 +57,10 @@ pub enum Command {
     DetailDown,
     /// Scroll the detail up.
     DetailUp,
+    /// Gives the detail more room.
+    DetailLarger,
+    /// Gives the list more room.
+    DetailSmaller,
     /// Halves the visible extent around the selected row.
     ZoomIn,
     /// Doubles the visible extent around the selected row.
@@ -194,6 +198,8 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Detail, "detail", ["d"], Anywhere, "show or hide the detail of the row";
     Command::DetailDown, "detail-down", ["J", "ctrl-down"], Anywhere, "scroll the detail";
     Command::DetailUp, "detail-up", ["K", "ctrl-up"], Anywhere, "scroll the detail back";
+    Command::DetailLarger, "detail-larger", ["}"], Anywhere, "give the detail more room";
+    Command::DetailSmaller, "detail-smaller", ["{"], Anywhere, "give the list more room";
     Command::Up, "up", ["k", "up"], Anywhere, "a row up";
     Command::Down, "down", ["j", "down"], Anywhere, "a row down";
     Command::Left, "left", ["h", "left"], Anywhere, "scroll left, pan, previous byte, enclosing span";

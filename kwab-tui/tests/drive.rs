@@ -116,6 +116,10 @@ fn every_action_of_the_table_does_what_it_says() {
                 let before = driven.screen();
                 assert_ne!(after(&mut driven, "1", Command::Detail).screen(), before);
             }
+            Command::DetailLarger | Command::DetailSmaller => {
+                let before = driven.screen();
+                assert_ne!(after(&mut driven, "1", row.command).screen(), before);
+            }
             Command::DetailDown | Command::DetailUp => {
                 driven.keys(&["3"]).act(Action::Command(Command::DetailDown));
                 assert_eq!(driven.app.workspace().list().detail, 1);
@@ -442,6 +446,28 @@ fn releases_and_unknown_keys_do_nothing() {
     let before = driven.screen();
     driven.act(Action::Key(KeyEvent::new(crossterm::event::KeyCode::F(12), crossterm::event::KeyModifiers::NONE)));
     assert_eq!(driven.screen(), before);
+}
+
+fn rows_shown(driven: &Driven) -> u16 {
+    kwab_tui::draw::layout(&driven.app).rows.height
+}
+
+#[test]
+fn the_detail_takes_room_from_the_list_and_gives_it_back() {
+    let mut driven = rich();
+    let (before, plain) = (driven.screen(), rows_shown(&driven));
+    driven.keys(&["}", "}"]);
+    let larger = rows_shown(&driven);
+    assert!(larger < plain, "{larger} rows of {plain}\n{}", driven.screen());
+    driven.keys(&["{", "{"]);
+    assert_eq!(driven.screen(), before);
+    driven.keys(&["{"]);
+    assert!(rows_shown(&driven) > plain, "{}", driven.screen());
+    // However often it is asked for, both keep some room.
+    driven.keys(&["}"; 12]);
+    assert!(rows_shown(&driven) >= 2, "{}", driven.screen());
+    driven.keys(&["{"; 12]);
+    assert!(rows_shown(&driven) < 40, "{}", driven.screen());
 }
 
 #[test]

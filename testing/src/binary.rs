@@ -11,6 +11,6 @@ use crate::process::Call;
 /// that `cargo xtask` has it with, and only once.
 pub fn kwab() -> Result<PathBuf> {
     let chosen = ["--package", "testing", "--package", "kwab-cli", "--bin", "kwab"];
-    Call::cargo().args(["build", "--quiet", "--locked"]).args(chosen).folder(paths::root()).show()?;
+    Call::cargo().args(["build", "--locked"]).args(chosen).folder(paths::root()).build("building kwab")?;
     Ok(paths::target().join("debug/kwab"))
 }

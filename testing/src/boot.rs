@@ -10,6 +10,7 @@ use crate::guest;
 use crate::image::{self, Image, Node};
 use crate::kernel::Which;
 use crate::paths;
+use crate::process::Call;
 use crate::qemu::{Machine, Model, Serial};
 use crate::setup::Consent;
 
@@ -120,6 +121,9 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
                 image.program(EXAM, &guest::program("exam", consent)?)?;
             }
             put_command(&mut image, &options.command);
+            if options.command.is_empty() {
+                image.text("/etc/terminal", &terminal());
+            }
             let file = paths::build("images")?.join(format!("boot-{}.cpio", options.kernel.name()));
             paths::write(&file, &image.archive())?;
             file
@@ -149,6 +153,23 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
         machine.serial = Serial::Interactive;
     }
     Ok(machine)
+}
+
+/// Tells the guest's shell about the terminal that its console is shown in, which a serial line cannot.
+fn terminal() -> String {
+    let size = Call::new("stty").args(["-F", "/dev/tty", "size"]).capture().map(|said| said.stdout).unwrap_or_default();
+    let numbers: Vec<u16> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
+    let kind = std::env::var("TERM").unwrap_or_default();
+    // Only names that BusyBox and others take without a terminfo entry of their own.
+    let known = ["xterm", "screen", "tmux", "linux"].iter().find(|name| kind.starts_with(**name));
+    let mut text = format!("export TERM={}\n", known.unwrap_or(&"vt100"));
+    if let [rows, columns] = numbers[..]
+        && rows > 0
+        && columns > 0
+    {
+        text.push_str(&format!("stty rows {rows} cols {columns}\n"));
+    }
+    text
 }
 
 /// Leaves the words of a command where the one-shot init looks for them.

@@ -144,11 +144,10 @@ pub fn source(package: &str, consent: Consent) -> Result<PathBuf> {
 }
 
 fn fetch_source(package: &str, folder: &Path, tree: &Path) -> Result<()> {
-    eprintln!("fetching the source of Debian's {package}");
     let settings = source_settings(folder)?;
     let apt = |arguments: &[&str]| Call::new("apt-get").arg("-qq").args(&settings).args(arguments).folder(folder);
-    apt(&["update"]).capture()?;
-    apt(&["source", "--download-only", package]).capture()?;
+    apt(&["update"]).stage("reading apt's lists of sources")?;
+    apt(&["source", "--download-only", package]).stage(&format!("fetching the source of {package}"))?;
     let files = fs::read_dir(folder)?.filter_map(|entry| entry.ok().map(|entry| entry.path()));
     let description = files.into_iter().find(|path| path.extension().is_some_and(|extension| extension == "dsc"));
     let description = description.with_context(|| format!("apt-get source {package} left no .dsc"))?;

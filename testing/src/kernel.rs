@@ -146,10 +146,10 @@ fn build_program(name: &str, profile: &str, options: &[&str]) -> Result<PathBuf>
     setup::require_targets()?;
     // Captured: what the compiler warns about is clippy's step to show, not every boot's.
     Call::cargo()
-        .args(["build", "--quiet", "--locked", "-p", "kernel", "--profile", profile, "--target", TARGET])
+        .args(["build", "--locked", "-p", "kernel", "--profile", profile, "--target", TARGET])
         .args(["--bin", name])
         .args(options)
         .folder(paths::root())
-        .capture()?;
+        .stage(&format!("building the {}", if name == "kernel" { "kernel" } else { "kernel's self tests" }))?;
     Ok(paths::target().join(TARGET).join(profile).join(name))
 }

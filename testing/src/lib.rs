@@ -5,8 +5,9 @@
 //! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
 //! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`];
-//! [`browser`] opens pages, [`jobs`] runs many programs in one guest, [`evidence`] keeps dumps of machines that died,
-//! [`results`] is what judges leave and [`page`] renders it; [`house`] reads the sources.
+//! [`browser`] opens pages, [`screens`] draws terminals, [`links`] follows the links of pages, [`jobs`] runs many
+//! programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and [`page`]
+//! renders it; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -30,6 +31,7 @@ pub mod house;
 pub mod image;
 pub mod jobs;
 pub mod kernel;
+pub mod links;
 pub mod linux_crashes;
 pub mod mutants;
 pub mod npm;
@@ -40,6 +42,7 @@ pub mod qemu;
 pub mod readers;
 pub mod readme;
 pub mod results;
+pub mod screens;
 pub mod second;
 pub mod setup;
 pub mod suites;

@@ -36,7 +36,7 @@ impl Package {
         let archive = kept.join(self.archive);
         if !archive.is_file() {
             let pack = Call::new("npm").args(["pack", "--silent", self.name]).folder(&kept).limit(LIMIT);
-            pack.capture().context(NoSource::of(self.name))?;
+            pack.stage(&format!("fetching {}", self.name)).context(NoSource::of(self.name))?;
         }
         let bytes = std::fs::read(&archive).with_context(|| paths::shown(&archive))?;
         let told = || format!("{} is not {}; remove it", paths::shown(&archive), self.name);

@@ -17,15 +17,16 @@ const LANDMARK: &str = "testing/layers.toml";
 pub fn root() -> &'static Path {
     static ROOT: LazyLock<PathBuf> = LazyLock::new(|| {
         let package = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
-        find_root(package.as_deref(), env::current_dir().ok().as_deref())
+        let (current, program) = (env::current_dir().ok(), env::current_exe().ok());
+        find_root([package.as_deref(), current.as_deref(), program.as_deref()])
             .unwrap_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/..")))
     });
     &ROOT
 }
 
-/// The nearest folder above the package that cargo runs, then above the current folder, that is a checkout's root.
-fn find_root(package: Option<&Path>, current: Option<&Path>) -> Option<PathBuf> {
-    let starts = [package, current];
+/// The nearest folder above the package that cargo runs, then above the current folder, then above the program itself
+/// (`target` of a checkout that was moved), that is a checkout's root.
+fn find_root(starts: [Option<&Path>; 3]) -> Option<PathBuf> {
     let mut above = starts.iter().flatten().flat_map(|start| start.ancestors());
     above.find(|folder| folder.join(LANDMARK).is_file()).map(Path::to_path_buf)
 }
@@ -89,9 +90,12 @@ mod tests {
         let (testing, other) = (moved.path().join("testing"), tempfile::tempdir().unwrap());
         fs::create_dir(&testing).unwrap();
         fs::write(moved.path().join(LANDMARK), "").unwrap();
-        assert_eq!(find_root(Some(&testing), Some(other.path())).as_deref(), Some(moved.path()));
-        assert_eq!(find_root(None, Some(&testing)).as_deref(), Some(moved.path()));
-        assert_eq!(find_root(None, Some(other.path())), None);
-        assert_eq!(find_root(None, None), None);
+        let program = moved.path().join("target/debug/xtask");
+        let other = Some(other.path());
+        assert_eq!(find_root([Some(&testing), other, None]).as_deref(), Some(moved.path()));
+        assert_eq!(find_root([None, Some(&testing), None]).as_deref(), Some(moved.path()));
+        assert_eq!(find_root([None, other, Some(&program)]).as_deref(), Some(moved.path()));
+        assert_eq!(find_root([None, other, None]), None);
+        assert_eq!(find_root([None; 3]), None);
     }
 }

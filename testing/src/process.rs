@@ -1,9 +1,10 @@
 //! Runs other programs: the only module of this package that starts a process.
 //!
-//! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of four ways:
-//! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::spawn`] leaves it to
-//! the caller, [`Call::converse`] with its input too. Every error carries the command line as one could type it, so
-//! that a failure can be repeated by hand; a program past its limit is killed by its own process id, and nothing else.
+//! A [`Call`] is a program with its arguments, folder, environment and time limit. It runs in one of five ways:
+//! [`Call::show`] lets the user see the program's output, [`Call::capture`] returns it, [`Call::stage`] returns it and
+//! says meanwhile how long it takes, [`Call::spawn`] leaves it to the caller, [`Call::converse`] with its input too.
+//! Every error carries the command line as one could type it, so that a failure can be repeated by hand; a program past
+//! its limit is killed by its own process id, and nothing else.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -150,6 +151,38 @@ impl Call {
         let stderr = drain(child.stderr.take());
         let status = self.wait(&mut child)?;
         Ok(Output { status, stdout: joined(stdout), stderr: joined(stderr) })
+    }
+
+    /// Runs it without input as a stage with a name: while it takes time, that is said, and how far cargo is. A status
+    /// other than zero is an error.
+    pub fn stage(&self, name: &str) -> Result<Output, Error> {
+        let command = self.to_string();
+        match stage::run(name, &mut self.command(), self.limit) {
+            Err(source) => Err(Error::Start { command, source }),
+            Ok(None) => Err(Error::TimedOut { command, limit: self.limit.unwrap_or_default() }),
+            Ok(Some(ended)) if !ended.status.success() => {
+                Err(Error::Failed { command, status: ended.status, stderr: ended.told })
+            }
+            Ok(Some(ended)) => {
+                let stdout = String::from_utf8_lossy(&ended.stdout).into_owned();
+                Ok(Output { status: ended.status, stdout, stderr: ended.told })
+            }
+        }
+    }
+
+    /// The same for a build: what the compiler says is shown as a whole.
+    pub fn build(&self, name: &str) -> Result<(), Error> {
+        match self.stage(name) {
+            Ok(output) => {
+                eprint!("{}", output.stderr);
+                Ok(())
+            }
+            Err(Error::Failed { command, status, stderr }) => {
+                eprint!("{stderr}");
+                Err(Error::Failed { command, status, stderr: String::new() })
+            }
+            Err(error) => Err(error),
+        }
     }
 
     /// Starts it without input, its standard output piped to the caller, who waits for it; its complaints are shown.

@@ -86,7 +86,12 @@ fn run(step: &Step, binaries: &Path) -> Result<String> {
             .chain(std::env::split_paths(&std::env::var_os("PATH").unwrap_or_default())),
     )?;
     let call = Call::new("bash").args(["-c", &format!("{{ {}; }} 2>&1", step.command)]).folder(paths::root());
-    let call = call.env("PATH", path).env("COLUMNS", "120").env("NO_COLOR", "1").limit(Duration::from_secs(900));
+    let call = call
+        .env("CARGO_TERM_QUIET", "true")
+        .env("PATH", path)
+        .env("COLUMNS", "120")
+        .env("NO_COLOR", "1")
+        .limit(Duration::from_secs(900));
     // A session may show a command that fails; its words are what counts.
     Ok(call.capture_any()?.stdout)
 }

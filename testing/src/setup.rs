@@ -32,6 +32,8 @@ pub enum Tool {
     Chromium,
     /// Runs the Python package.
     Python,
+    /// The terminal in which screens are drawn.
+    Tmux,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -44,6 +46,7 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::QemuArm, "qemu-system-aarch64", &["qemu-system-arm"], "boots arm64 kernels"),
     (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
     (Tool::Python, "python3", &["python3", "python3-venv"], "runs the Python package"),
+    (Tool::Tmux, "tmux", &["tmux"], "shows the screens of the book"),
     (Tool::Chromium, "chromium", &["chromium"], "opens reports as a reader does"),
 ];
 
@@ -60,6 +63,13 @@ pub struct Consent {
 /// The tools that any command on this machine's own architecture needs.
 pub fn all() -> Vec<Tool> {
     TOOLS.iter().map(|row| row.0).filter(|tool| !matches!(tool, Tool::QemuArm | Tool::Arm64Gcc)).collect()
+}
+
+/// What is there of the tools that any command needs, for people: `7 of 7 tools`.
+pub fn present() -> String {
+    let wanted = all();
+    let there = TOOLS.iter().filter(|row| wanted.contains(&row.0) && find(row.1).is_some()).count();
+    format!("{there} of {} tools", wanted.len())
 }
 
 /// Makes sure that these tools are there; installs what is missing when allowed, or says what to install.
@@ -110,7 +120,10 @@ pub fn find(program: &str) -> Option<std::path::PathBuf> {
 fn install(packages: &[&str]) -> Result<()> {
     let apt = |arguments: &[&str]| {
         let call = if is_root()? { Call::new("apt-get") } else { Call::new("sudo").arg("apt-get") };
-        call.args(arguments).env("DEBIAN_FRONTEND", "noninteractive").show().map_err(anyhow::Error::from)
+        let call = call.args(arguments).env("DEBIAN_FRONTEND", "noninteractive");
+        // sudo may ask for a password.
+        let ended = if is_root()? { call.stage(&format!("apt-get {}", arguments[1])).map(drop) } else { call.show() };
+        ended.map_err(anyhow::Error::from)
     };
     eprintln!("installing {}", packages.join(" "));
     apt(&["-qq", "update"])?;

@@ -13,6 +13,8 @@ const BESIDE_SENTENCES: u16 = 180;
 const BELOW: u16 = 16;
 /// Terminals at least this high have a picture.
 const PICTURE: u16 = 18;
+/// The same for the overview above triage, whose list is read as a whole.
+const OVERVIEW: u16 = 30;
 
 /// Where everything goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,11 +46,13 @@ pub struct Layout {
 pub struct Screen {
     size: (u16, u16),
     detail: bool,
+    /// Tenths of the room that the detail has more, or less, than it is given by itself.
+    share: i16,
 }
 
 impl Default for Screen {
     fn default() -> Self {
-        Self { size: (80, 24), detail: true }
+        Self { size: (80, 24), detail: true, share: 0 }
     }
 }
 
@@ -62,6 +66,19 @@ impl Screen {
     /// Takes another size of the terminal: columns, rows.
     pub(super) const fn resize(&mut self, columns: u16, rows: u16) {
         self.size = (columns, rows);
+    }
+
+    /// Gives the detail more room, or the list; a detail that is hidden is shown.
+    pub(super) fn give_detail(&mut self, tenths: i16) {
+        self.share = if self.detail { (self.share + tenths).clamp(-3, 4) } else { self.share };
+        self.detail = true;
+    }
+
+    /// A part of `room` as it is by itself, changed by what was asked for; the list keeps a fifth.
+    fn shared(&self, part: u16, room: u16) -> u16 {
+        let change = i32::from(room) * i32::from(self.share) / 10;
+        let wanted = (i32::from(part) + change).clamp(3, (i32::from(room) * 4 / 5).max(3));
+        u16::try_from(wanted).unwrap_or(part)
     }
 
     /// Shows the detail, or hides it.
@@ -106,6 +123,7 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
             Some(Slot::Hex) => rest.width.saturating_sub(90).clamp(20, 60),
             _ => rest.width * 2 / 5,
         };
+        let wide = app.screen().shared(wide, rest.width);
         detail = Some(take_right(&mut rest, wide));
         rule = Some(take_right(&mut rest, 1));
         // Air between the line and the rows.
@@ -113,6 +131,7 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
         detail = detail.map(|detail| Rect { x: detail.x + 1, width: detail.width.saturating_sub(1), ..detail });
     } else if app.screen().detail && area.height >= BELOW {
         let high = (rest.height / 3).clamp(3, 14);
+        let high = app.screen().shared(high, rest.height);
         detail = Some(take_bottom(&mut rest, high));
         rule = Some(take_bottom(&mut rest, 1));
     }
@@ -130,8 +149,8 @@ const fn beside(slot: Option<Slot>) -> u16 {
 
 /// As many lines as the picture would like, a third of the terminal at most.
 fn picture_height(app: &App, height: u16) -> Option<u16> {
-    app.workspace().slot()?;
-    let view = app.workspace().view().filter(|view| height >= PICTURE && !view.is_empty())?;
+    let least = if app.workspace().slot()? == Slot::Triage { OVERVIEW } else { PICTURE };
+    let view = app.workspace().view().filter(|view| height >= least && !view.is_empty())?;
     let wanted = u16::try_from(view.picture_height(app.screen().size().0)).unwrap_or(u16::MAX);
     // A flame is the list itself, seen at once.
     let most = if app.workspace().slot() == Some(Slot::Spans) { height * 9 / 20 } else { height / 3 };

@@ -35,6 +35,8 @@ impl App {
             Command::DetailDown => workspace.shown_list().scroll_detail(1),
             Command::DetailUp => workspace.shown_list().scroll_detail(-1),
             Command::Detail => self.screen.toggle_detail(),
+            Command::DetailLarger => self.screen.give_detail(1),
+            Command::DetailSmaller => self.screen.give_detail(-1),
             Command::Catalogue if workspace.shown_crash().is_some() => workspace.leave_crash(),
             Command::Tab(tab) => workspace.turn_to_tab(usize::from(tab)),
             Command::NextTab => workspace.next_tab(1),

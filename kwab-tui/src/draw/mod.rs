@@ -17,6 +17,7 @@ use ratatui::layout::Rect;
 use crate::app::App;
 use crate::text::Line;
 use crate::theme::Tone;
+use crate::view::Look;
 use paint::{line as paint_line, put};
 
 /// Draws one frame of the whole interface; reads `app` and changes nothing.
@@ -74,7 +75,7 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
     table::draw(app, view.as_ref(), layout, buffer);
     if let (Some(area), Some(row)) = (layout.detail, selected) {
         let list = app.workspace().list();
-        let lines = view.detail(row, &list.look);
+        let lines = view.detail(row, &Look { pictured: layout.picture.is_some(), ..list.look });
         paragraph(app, lines.get(list.detail.min(lines.len().saturating_sub(1))..).unwrap_or_default(), area, buffer);
     }
 }

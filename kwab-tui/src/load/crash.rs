@@ -23,6 +23,7 @@ use crate::text::grouped;
 use crate::view::hex::HexView;
 use crate::view::log::LogView;
 use crate::view::memory::MappingsView;
+use crate::view::overview::Overview;
 use crate::view::pages::PagesView;
 use crate::view::partners::Partners;
 use crate::view::syscalls::SyscallsView;
@@ -157,9 +158,17 @@ fn conclude(
         None => Backing::none(),
     };
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
-    list(Slot::Triage, Arc::new(TriageView::new(triage(&case, &found.symbols, &backing, name), skipped)));
+    let concluded = triage(&case, &found.symbols, &backing, name);
     let ctx = Context::new(&case, &found.symbols, &backing);
-    list(Slot::Backtrace, Arc::new(backtrace::backtrace(report, &ctx)));
+    let trace = backtrace::backtrace(report, &ctx);
+    list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, Overview::new(report, &trace))));
+    list(Slot::Backtrace, Arc::new(trace));
+    if ctx.trace.len() > 1 && report.completeness.missing.iter().any(|gap| gap.what == "backtrace") {
+        let mut report = report.clone();
+        report.completeness.filled("backtrace");
+        send(Message::Head { generation, report: Arc::new(report) });
+    }
+    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
     list(Slot::Registers, Arc::new(registers::registers(report, &ctx)));
     list(Slot::Mappings, Arc::new(MappingsView::new(&ctx)));
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));

@@ -146,19 +146,6 @@ impl Traces<'_, '_, '_> {
 
     fn frames(&mut self, frames: &[TraceFrame], pid: Option<u32>) {
         for (number, frame) in frames.iter().enumerate() {
-            let inlined = frame.functions.iter().take(frame.functions.len().saturating_sub(1));
-            for inlined in inlined.filter(|function| function.inlined) {
-                let location = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
-                let shown = Shown {
-                    index: "└".to_string(),
-                    trust: "inl".to_string(),
-                    name: format!("{} (inlined)", inlined.function.as_deref().unwrap_or("?")),
-                    location: location.unwrap_or_default(),
-                    quiet: true,
-                    ..Shown::default()
-                };
-                self.push(&shown, Vec::new(), Vec::new(), None);
-            }
             let space = Space::of(self.ctx.case, self.ctx.symbols, pid, &self.ctx.death);
             let mut links = vec![Link::new(format!("mapping of {:#x}", frame.ip), Target::Mapping(frame.ip))];
             if !space.bytes(frame.ip).is_empty() {
@@ -171,10 +158,28 @@ impl Traces<'_, '_, '_> {
                 trust: frame.trust.short().to_string(),
                 addr: Some(frame.ip).filter(|ip| *ip != 0 || frame.at.is_none()),
                 name: frame.name.clone().unwrap_or_default(),
-                location: frame.source.clone().unwrap_or_default(),
+                location: location(frame),
                 quiet: frame.machinery,
             };
             self.push(&shown, code, links, frame.at);
+            self.inlined(frame);
+        }
+    }
+
+    /// What was inlined where a frame stands, below it, the outermost first.
+    fn inlined(&mut self, frame: &TraceFrame) {
+        let inlined = frame.functions.iter().take(frame.functions.len().saturating_sub(1));
+        for inlined in inlined.rev().filter(|function| function.inlined) {
+            let location = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
+            let shown = Shown {
+                index: "└".to_string(),
+                trust: "inl".to_string(),
+                name: format!("{} (inlined)", inlined.function.as_deref().unwrap_or("?")),
+                location: location.unwrap_or_default(),
+                quiet: true,
+                ..Shown::default()
+            };
+            self.push(&shown, Vec::new(), Vec::new(), None);
         }
     }
 
@@ -215,6 +220,13 @@ impl Traces<'_, '_, '_> {
             }
         }
     }
+}
+
+/// Where the physical frame's own function stands: the outermost of those at its address.
+fn location(frame: &TraceFrame) -> String {
+    let own = frame.functions.last().filter(|_| frame.functions.len() > 1);
+    let own = own.and_then(|own| Some(format!("{}:{}", own.file.as_ref()?, own.line?)));
+    own.or_else(|| frame.source.clone()).unwrap_or_default()
 }
 
 /// A frame as it is shown.

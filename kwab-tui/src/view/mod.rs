@@ -14,6 +14,7 @@ pub mod integrity;
 pub mod log;
 pub mod marks;
 pub mod memory;
+pub mod overview;
 pub mod pages;
 pub mod pair;
 pub mod partners;
@@ -132,11 +133,13 @@ pub struct Look {
     pub big_endian: bool,
     /// What part of the timeline its lanes show; all of it when absent.
     pub window: Option<(u64, u64)>,
+    /// Whether the picture is shown, so that the detail need not say the same.
+    pub pictured: bool,
 }
 
 impl Default for Look {
     fn default() -> Self {
-        Self { byte: 0, word: 1, big_endian: false, window: None }
+        Self { byte: 0, word: 1, big_endian: false, window: None, pictured: false }
     }
 }
 

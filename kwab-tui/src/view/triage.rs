@@ -3,6 +3,7 @@
 use kwab::analysis::Triage;
 use kwab::report::filter::FieldValue;
 
+use super::overview::Overview;
 use super::{Column, Link, Look, Row, Slot, Target, View, number, text};
 use crate::text::Line;
 use crate::theme::Tone;
@@ -12,6 +13,7 @@ pub struct TriageView {
     triage: Triage,
     /// What of a long recording was not looked at.
     skipped: Vec<String>,
+    overview: Overview,
     rows: Vec<Item>,
 }
 
@@ -31,9 +33,9 @@ enum Item {
 }
 
 impl TriageView {
-    /// Lays out what triage concluded, with what it did not look at.
+    /// Lays out what triage concluded, with what it did not look at and what is known beside it.
     #[must_use]
-    pub fn new(triage: Triage, skipped: Vec<String>) -> Self {
+    pub fn new(triage: Triage, skipped: Vec<String>, overview: Overview) -> Self {
         let mut rows = vec![Item::Headline];
         rows.extend((0..skipped.len()).map(Item::Skipped));
         if triage.hypotheses.is_empty() {
@@ -49,7 +51,7 @@ impl TriageView {
         rows.extend((0..triage.ruled_out.len()).map(Item::RuledOut));
         rows.extend((0..triage.lacking.len()).map(Item::Lacking));
         rows.extend((0..triage.losses.len()).map(Item::Loss));
-        Self { triage, skipped, rows }
+        Self { triage, skipped, overview, rows }
     }
 
     /// What died, in a line.
@@ -127,7 +129,7 @@ impl View for TriageView {
         Row::of(tone, [score, kind.to_string(), told]).tone(1, Tone::Dim)
     }
 
-    fn detail(&self, index: usize, _look: &Look) -> Vec<Line> {
+    fn detail(&self, index: usize, look: &Look) -> Vec<Line> {
         let item = self.rows[index];
         let (kind, told, tone) = self.told(item);
         match item {
@@ -135,6 +137,9 @@ impl View for TriageView {
                 let mut lines = vec![Line::of(Tone::Head, told), Line::field("kernel", self.triage.kernel.clone())];
                 if self.triage.deliberate {
                     lines.push(Line::plain("the crash or the dump was requested: there is no bug to find"));
+                }
+                if !look.pictured {
+                    lines.extend(self.overview.below());
                 }
                 lines
             }
@@ -214,5 +219,17 @@ impl View for TriageView {
 
     fn when_empty(&self) -> String {
         "no data to analyse".to_string()
+    }
+
+    fn picture(&self, _selected: usize, _look: &Look, width: u16, height: u16) -> Vec<Line> {
+        self.overview.beside(width, height)
+    }
+
+    fn picture_height(&self, width: u16) -> usize {
+        // A line of air above the list.
+        match self.overview.height(width) {
+            0 => 0,
+            height => height + 1,
+        }
     }
 }

@@ -247,7 +247,10 @@ fn ruled_out(ctx: &Context<'_, '_>, hypotheses: &[Hypothesis]) -> Vec<String> {
     let refused = ctx.case.syscalls.iter().any(|call| call.result == Some(NO_SYSCALL))
         || ctx.case.exits.iter().any(|exit| exit.result == Some(NO_SYSCALL));
     if calls > 0 && ctx.case.unimplemented.is_empty() && !refused && !claimed("UNIMPL") {
-        out.push(format!("unimplemented system call (none among {calls})"));
+        out.push(format!(
+            "unimplemented system call ({} recorded, all implemented)",
+            units::count(calls as u64, "call", "calls")
+        ));
     }
     // Entries without the mappings of the same process, or of others only, cannot contradict anything.
     let own = |pid: Option<u32>| pid.is_none() || ctx.death.pid.is_none() || pid == ctx.death.pid;

@@ -2,29 +2,45 @@
 //!
 //! Without a command it gives an interactive login shell on the serial console; Ctrl-A X leaves QEMU, `poweroff` leaves
 //! it politely. With a command it runs that as the only program, shows what it prints, and ends with its status; 124
-//! when it took longer than `--timeout`, 125 when the kernel stopped.
+//! when it took longer than `--timeout`, 125 when the kernel stopped. When the kernel died, `kwab triage` says why, by
+//! the console's log, which is kept in `build/boot`, or by the dump in the memory of `--dumpmem`.
 //!
 //! ```console
 //! $ cargo xtask boot --kernel linux -- uname -s
 //! Linux
 //! ```
 
+use std::fs;
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Result;
 
 use crate::boot::{self, Options};
-use crate::qemu::{self, Ending, Limits, run::Next};
+use crate::process::Call;
+use crate::qemu::run::{self, Next};
+use crate::qemu::{self, Ending, Limits, Machine};
 use crate::setup::{self, Consent, Tool};
+use crate::{binary, paths};
 
 /// Runs the command.
 pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
-    let machine = boot::machine(arguments, consent)?;
+    let mut machine = boot::machine(arguments, consent)?;
+    if arguments.gdb {
+        let kernel = paths::shown(&machine.kernel);
+        eprintln!("QEMU waits for: gdb {kernel} -ex 'target remote :1234' -ex 'hbreak rust_begin_unwind' -ex continue");
+    }
+    let log = paths::build("boot")?.join(LOG);
     if arguments.command.is_empty() {
-        eprintln!("Ctrl-A X ends QEMU");
+        eprintln!("Ctrl-A X ends QEMU; Ctrl-A C opens its monitor, where `nmi` makes a kernel that hangs dump itself");
+        machine.log = Some(log.clone());
         let status = machine.call().show_status()?;
+        let said = fs::read(&log).unwrap_or_default();
+        if run::has_died(&String::from_utf8_lossy(&said)) {
+            explain(&log, &machine)?;
+        }
         return Ok(if status.success() { ExitCode::SUCCESS } else { ExitCode::FAILURE });
     }
     let limits = Limits::seconds(if arguments.gdb { 86_400 } else { arguments.timeout });
@@ -40,8 +56,31 @@ pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
         }
         Next::Go
     })?;
-    Ok(ExitCode::from(status(&outcome.ending, outcome.elapsed)))
+    let status = status(&outcome.ending, outcome.elapsed);
+    if !matches!(outcome.ending, Ending::Exited(_)) && run::has_died(&String::from_utf8_lossy(&outcome.serial)) {
+        paths::write(&log, &outcome.serial)?;
+        explain(&log, &machine)?;
+    }
+    Ok(ExitCode::from(status))
 }
+
+/// Says why a kernel died: by its dump where there is memory for one, else by its console.
+fn explain(log: &Path, machine: &Machine) -> Result<()> {
+    let source = match &machine.dumps {
+        Some(memory) => memory,
+        None => log,
+    };
+    let program = binary::kwab()?;
+    let (shown, kernel) = (paths::shown(source), paths::shown(&machine.kernel));
+    eprintln!("$ kwab triage {shown} --symbols {kernel}");
+    // It ends with status 1 when it found something, and with others when there is nothing to read.
+    let judged = Call::new(program).args(["triage", &shown, "--symbols", &kernel]).folder(paths::root());
+    judged.show_status()?;
+    Ok(())
+}
+
+/// The console's log of the last boot that died or was a session.
+const LOG: &str = "serial.log";
 
 /// The status for the shell, and a word on stderr when it is not the command's own.
 fn status(ending: &Ending, elapsed: Duration) -> u8 {

@@ -13,7 +13,7 @@ use anyhow::{Context as _, Result, ensure};
 
 use crate::binary;
 use crate::boot;
-use crate::kernel::Which;
+use crate::kernel::{self, Which};
 use crate::paths;
 use crate::process::Call;
 use crate::qemu::{self, Limits, run::Next};
@@ -25,7 +25,10 @@ const SCRIPT: &str = "sh -c 'f() { f; }; f'; echo c fault >/proc/sysrq-trigger";
 /// Runs the command.
 pub fn run(consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
+    heading(1, "build kwab and the kernel");
     binary::kwab()?;
+    kernel::build()?;
+    heading(2, "a program dies in the guest, then the kernel");
     let folder = paths::build("demo")?;
     let (memory, log) = (folder.join("crash.mem"), folder.join("serial.log"));
     for entry in fs::read_dir(&folder)?.flatten() {
@@ -46,19 +49,27 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
     paths::write(&log, &outcome.serial)?;
     ensure!(!outcome.serial.is_empty(), "the kernel printed nothing ({:?})", outcome.ending);
     print!("{}", last_words(&outcome.serial));
+    heading(3, "take the dumps out of the guest's memory and of its serial log");
     let (kernel, program, told) =
         (folder.join("crash-1.kwab"), folder.join("crash-2.kwab"), folder.join("serial-1.kwab"));
     kwab(&["import", "--force", &shown.0, "-o", &format!("{}/", paths::shown(&folder))])?;
     kwab(&["import", "--force", &shown.1, "-o", &format!("{}/", paths::shown(&folder))])?;
+    heading(4, "why the program died, then why the kernel died, by their dumps");
     let image = paths::target().join("x86_64-unknown-none/kernel/kernel");
     explain(&program, "cause,vmas,completeness", &image)?;
     explain(&kernel, "cause,bt,tasks,completeness", &image)?;
-    println!("next, for instance:");
+    heading(5, "the same, by the serial log alone");
+    show(&["triage", &paths::shown(&told)], true)?;
+    println!("\nnext, for instance:");
     println!("  kwab inspect {}", paths::shown(&kernel));
     println!("  kwab tui {}", paths::shown(&kernel));
-    println!("  kwab triage {}        the same deaths, from the serial log alone", paths::shown(&told));
     println!("  cargo xtask boot --dumpmem FILE -- COMMAND, then kwab import FILE");
     Ok(ExitCode::SUCCESS)
+}
+
+/// Names what follows, on standard error as all progress is.
+fn heading(number: u32, text: &str) {
+    eprintln!("== {number} of 5: {text}");
 }
 
 /// Triage and some sections of a dump. Triage ends with status 1 when it found a bug, which is what it is for.

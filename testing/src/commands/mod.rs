@@ -4,13 +4,16 @@ pub mod bench;
 pub mod bench_boot;
 pub mod bench_import;
 pub mod bench_symbols;
+pub mod book;
 pub mod boot;
 pub mod browser;
 pub mod contracts;
 pub mod crashes;
 pub mod demo;
+pub mod dist;
 pub mod events;
 pub mod exam;
+pub mod examples;
 pub mod fuzz_syscalls;
 pub mod gen_dumps;
 pub mod gen_log;
@@ -62,6 +65,8 @@ enum Command {
     Setup,
     /// Boot a kernel in QEMU: an interactive shell, or one command whose status is returned.
     Boot(crate::boot::Options),
+    /// Make the book of docs/, with a reference of all commands and pictures of screens.
+    Book(book::BookArguments),
     /// Measure the benchmarks under our kernel and Linux.
     Bench(bench::BenchArguments),
     /// Open reports of kwab in a headless Chromium, hostile ones too.
@@ -72,10 +77,14 @@ enum Command {
     Crashes(crashes::CrashesArguments),
     /// Crash a program and our kernel, import the dumps and the log, inspect them.
     Demo,
+    /// Make the release archive of kwab and try what is in it.
+    Dist(dist::DistArguments),
     /// Boot our kernel with every debug category on and let kwab account for every event.
     Events,
     /// Plant known bugs in our kernel and ask whether triage names them.
     Exam(exam::ExamArguments),
+    /// Let the example kernels in Rust and C die and compare what kwab says with their bugs.
+    Examples(examples::ExamplesArguments),
     /// Let an unprivileged fuzzer of system calls attack a kernel.
     FuzzSyscalls(fuzz_syscalls::FuzzSyscallsArguments),
     /// Let an unprivileged user take all the memory it can get in every way.
@@ -134,14 +143,17 @@ pub fn main() -> ExitCode {
     let consent = Consent { yes: arguments.yes };
     let result = match arguments.command {
         Command::Setup => setup::run(consent),
+        Command::Book(arguments) => book::run(&arguments, consent),
         Command::Boot(arguments) => boot::run(&arguments, consent),
         Command::Bench(arguments) => bench::run(&arguments, consent),
         Command::Browser(arguments) => browser::run(&arguments, consent),
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::Crashes(arguments) => crashes::run(&arguments, consent),
         Command::Demo => demo::run(consent),
+        Command::Dist(arguments) => dist::run(&arguments),
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
+        Command::Examples(arguments) => examples::run(&arguments, consent),
         Command::FuzzSyscalls(arguments) => fuzz_syscalls::run(&arguments, consent),
         Command::Hogs(arguments) => hogs::run(&arguments, consent),
         Command::Python(arguments) => python::run(&arguments, consent),

@@ -35,8 +35,8 @@ pub fn run() -> Result<ExitCode> {
         ensure!((1..=5).contains(&one.keywords.len()) && !one.categories.is_empty(), "{}: keywords", one.name);
     }
     let select = names.iter().flat_map(|name| ["-p", name]);
-    let pack = Call::cargo().args(["package", "--no-verify", "--allow-dirty", "--quiet"]).args(select);
-    pack.folder(paths::root()).limit(LIMIT).capture().context(NoSource::of("the registry's index"))?;
+    let pack = Call::cargo().args(["package", "--no-verify", "--allow-dirty"]).args(select);
+    pack.folder(paths::root()).limit(LIMIT).stage("packing").context(NoSource::of("the registry's index"))?;
     let folder = paths::build("package")?;
     for one in &crates {
         let name = format!("{}-{}", one.name, one.version);

@@ -48,9 +48,9 @@ fn environment(package: &Path) -> Result<PathBuf> {
         return Ok(tools);
     }
     let make = Call::new("python3").args(["-m", "venv", "--clear"]).arg(&folder);
-    make.show().context("making a virtual environment (Debian: python3-venv)")?;
+    make.stage("making a virtual environment").context("making a virtual environment (Debian: python3-venv)")?;
     let install = Call::new(tools.join("pip")).args(["install", "--quiet", "--disable-pip-version-check", "-r"]);
-    install.arg(&list).show().context("fetching the tools from PyPI")?;
+    install.arg(&list).stage("fetching the tools from PyPI").context("fetching the tools from PyPI")?;
     paths::write(&installed, wanted.as_bytes())?;
     Ok(tools)
 }
@@ -61,7 +61,7 @@ fn wheel(package: &Path, tools: &Path, release: bool) -> Result<PathBuf> {
     std::fs::remove_dir_all(&folder).and_then(|()| std::fs::create_dir(&folder)).context("clearing build/python")?;
     let call = Call::new(tools.join("maturin")).args(["build", "--quiet", "--locked", "--out"]).arg(&folder);
     let call = call.arg("--interpreter").arg(tools.join("python")).folder(package);
-    if release { call.arg("--release") } else { call }.show().context("building the wheel")?;
+    if release { call.arg("--release") } else { call }.stage("building the wheel").context("building the wheel")?;
     let mut files = std::fs::read_dir(&folder)?.flatten().map(|entry| entry.path());
     files.find(|path| path.extension().is_some_and(|end| end == "whl")).context("maturin left no wheel")
 }

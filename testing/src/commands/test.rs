@@ -13,10 +13,12 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
+use stage::Pulse;
 
 use super::{
-    bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
+    bench, book, boot, browser, contracts, crashes, dist, events, exam, examples, fuzz_syscalls, hogs, hostile,
+    house_rules, kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest,
+    sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -67,6 +69,10 @@ const STEPS: &[Step] = &[
         run: |_, _| cargo(&[&["clippy", "--locked"], FORTRESS, &["--", "-D", "warnings"]].concat()),
     },
     Step { name: "docs", run: |_, _| docs() },
+    Step {
+        name: "links",
+        run: |consent, _| book::run(&book::BookArguments { check: true, ..Default::default() }, consent).map(drop),
+    },
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "python", run: |consent, _| python::run(&python::PythonArguments::default(), consent).map(drop) },
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
@@ -74,6 +80,7 @@ const STEPS: &[Step] = &[
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step { name: "perfetto", run: |_, _| perfetto_check() },
     Step { name: "package", run: |_, _| package::run().map(drop) },
+    Step { name: "dist", run: |_, _| dist::run(&dist::DistArguments { quick: true }).map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },
     Step {
         name: "selftest",
@@ -84,6 +91,7 @@ const STEPS: &[Step] = &[
     Step { name: "events", run: |consent, _| events::run(consent).map(drop) },
     Step { name: "crashes", run: |consent, _| crashes::run(&crashes::CrashesArguments::quick(), consent).map(drop) },
     Step { name: "exam", run: |consent, _| exam::run(&exam::ExamArguments::once(), consent).map(drop) },
+    Step { name: "examples", run: |consent, _| example_kernels(consent) },
     Step { name: "readme", run: |_, _| readme_commands() },
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
     Step {
@@ -134,7 +142,9 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     for step in STEPS.iter().filter(chosen) {
         eprintln!("== {}", step.name);
         let since = Instant::now();
+        let pulse = Pulse::of(step.name);
         let result = (step.run)(consent, &mut tally);
+        drop(pulse);
         let word = tally.step(&result);
         lines.push(format!("{:<16} {word:<7} {:>7.1} s", step.name, since.elapsed().as_secs_f64()));
         if let Err(error) = result {
@@ -175,6 +185,16 @@ impl Tally {
 
 fn suite(suite: Suite, consent: Consent) -> Result<()> {
     suite::run(&suite::SuiteArguments::slice(suite), consent).map(drop)
+}
+
+/// The example kernels are formatted, without a warning, and die as they should.
+fn example_kernels(consent: Consent) -> Result<()> {
+    let folder = paths::root().join("examples");
+    let target = paths::target().join("examples");
+    Call::cargo().args(["fmt", "--all", "--check"]).folder(&folder).show()?;
+    let clippy = Call::cargo().args(["clippy", "--quiet", "--locked", "--release", "--target-dir"]).arg(target);
+    clippy.args(["--", "-D", "warnings"]).folder(&folder).show()?;
+    examples::run(&examples::ExamplesArguments::default(), consent).map(drop)
 }
 
 fn cargo(arguments: &[&str]) -> Result<()> {

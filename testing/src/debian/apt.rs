@@ -52,16 +52,16 @@ impl Apt {
 
     /// Reads the lists again where that is allowed; a failure shows in what follows.
     pub(super) fn update(&self) {
-        let _ = self.call("apt-get").args(["-qq", "update"]).capture_any();
+        let _ = self.call("apt-get").args(["-qq", "update"]).stage("reading apt's lists");
     }
 
     /// Downloads a package into an empty folder; when apt does not know where from, its lists are read again once.
     pub(super) fn download(&self, package: &str, folder: &Path) -> Result<PathBuf> {
-        eprintln!("fetching Debian's {package}");
+        let stage = format!("fetching Debian's {package}");
         let download = self.call("apt-get").args(["-qq", "download", package]).folder(folder);
-        if download.capture().is_err() {
+        if download.stage(&stage).is_err() {
             self.update();
-            download.capture()?;
+            download.stage(&stage)?;
         }
         fs::read_dir(folder)?
             .filter_map(|entry| entry.ok().map(|entry| entry.path()))

@@ -47,7 +47,7 @@ pub const RULES: &[Rule] = &[
     },
     Rule {
         name: "unsafe",
-        demand: "unsafe code, assembly files and exported symbols exist only in kernel/machine",
+        demand: "unsafe code, assembly and exported symbols exist only in kernel/machine and the rooms of examples/",
         check: fence::check,
     },
     Rule {

@@ -72,6 +72,8 @@ pub struct Machine {
     pub append: String,
     /// Where the console goes.
     pub serial: Serial,
+    /// The file that an interactive console is copied to.
+    pub log: Option<PathBuf>,
     /// Waits for a debugger on port 1234.
     pub gdb: bool,
     /// The file that the memory for dumps is kept in.
@@ -104,6 +106,7 @@ impl Machine {
             initrd: Some(initrd),
             append,
             serial: Serial::Captured,
+            log: None,
             gdb: false,
             dumps: None,
             low: None,
@@ -137,7 +140,14 @@ impl Machine {
         }
         call = match self.serial {
             Serial::Captured => call.args(["-serial", "stdio", "-monitor", "none"]),
-            Serial::Interactive => call.args(["-serial", "mon:stdio"]),
+            Serial::Interactive => match &self.log {
+                None => call.args(["-serial", "mon:stdio"]),
+                Some(file) => {
+                    // As `mon:stdio`, with a copy in the file.
+                    let device = format!("stdio,id=console,mux=on,signal=off,logfile={}", file.display());
+                    call.args(["-chardev", &device, "-serial", "chardev:console", "-mon", "chardev=console"])
+                }
+            },
         };
         if self.gdb {
             call = call.args(["-s", "-S"]);

@@ -78,6 +78,14 @@ const LONGEST_REPORT: Duration = Duration::from_secs(120);
 /// What a kernel prints when it gives up, ours and Linux.
 const PANICS: &[&str] = &["Kernel panic - not syncing", "kernel panic:", "panicked at ", "KWAB-PANIC"];
 
+/// The head of our kernel's report; behind it comes a dump, so that a run is not over.
+const OUR_PANIC: &str = "[PANIC] CPU=";
+
+/// Whether a kernel's last word stands in what its console said.
+pub fn has_died(serial: &str) -> bool {
+    serial.lines().any(|line| line.starts_with(OUR_PANIC) || PANICS.iter().any(|words| line.contains(words)))
+}
+
 /// What is done once when a guest has been silent, such as asking it for a dump.
 pub struct OnSilence<'a> {
     /// After how long.

@@ -47,9 +47,9 @@ fn build(source: &Path, consent: Consent) -> Result<PathBuf> {
         return Ok(program);
     }
     setup::require(&[Tool::MuslGcc, Tool::Make], consent)?;
-    eprintln!("building BusyBox with musl");
-    let make =
-        |arguments: &[&str]| Call::new("make").args(arguments).folder(source).capture().context("building BusyBox");
+    let make = |arguments: &[&str]| {
+        Call::new("make").args(arguments).folder(source).stage("building BusyBox").context("building BusyBox")
+    };
     make(&["defconfig"])?;
     let config = source.join(".config");
     let text = paths::read(&config)?.replace("# CONFIG_STATIC is not set", "CONFIG_STATIC=y").replace(

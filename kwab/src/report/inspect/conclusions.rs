@@ -36,7 +36,7 @@ pub fn conclude(
         }
         let frames = rows(&ctx.trace, sources);
         report.backtraces.insert(0, Backtrace { title: "backtrace".to_string(), frames });
-        report.completeness.missing.retain(|gap| gap.what != "backtrace");
+        report.completeness.filled("backtrace");
     }
     name_printed(&mut report.backtraces, &ctx, sources);
     let found = stacks::all(case, symbols, &ctx.death);

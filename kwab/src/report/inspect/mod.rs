@@ -378,9 +378,20 @@ impl Completeness {
         for text in defects.iter().map(ToString::to_string) {
             if !self.defects.contains(&text) {
                 self.defects.push(text);
-                self.complete = false;
             }
         }
+        self.judge();
+    }
+
+    /// Takes a gap back that an analysis has filled.
+    pub fn filled(&mut self, what: &str) {
+        self.missing.retain(|gap| gap.what != what);
+        self.judge();
+    }
+
+    /// Decides whether the dump is complete by what is known to be missing and damaged.
+    pub(super) fn judge(&mut self) {
+        self.complete = self.defects.is_empty() && self.missing.is_empty() && self.kept == 0;
     }
 }
 

@@ -1,7 +1,10 @@
 //! Everything around the death: kernel and boot, remarks, profiles, tasks, the log, and what the dump lacks.
 
+use std::collections::BTreeSet;
+
 use kwab_format::record::{
-    Arch, Counter, Frame, Note, NoteKind, PageFaults, Reason, SpanProfile, SyscallProfile, Task, TaskState, TextKind,
+    Arch, Counter, Frame, Memory, Note, NoteKind, PageFaults, Reason, SpanProfile, StackBounds, SyscallProfile, Task,
+    TaskState, TextKind,
 };
 use kwab_format::{AnyRecord, Records, SectionKind};
 
@@ -143,6 +146,13 @@ fn add_frame(row: &mut TaskRow, frame: &Frame<'_>) {
     }
 }
 
+/// Whether a captured piece of a stack ends where the stack does: a short stack that is there as a whole.
+fn reaches_the_top(dump: &Dump) -> bool {
+    let ends = |memory: Memory<'_>| Some(memory.vaddr?.wrapping_add(memory.bytes?.len() as u64));
+    let captured: BTreeSet<u64> = dump.records::<Memory<'_>>().take(1024).filter_map(ends).collect();
+    dump.records::<StackBounds<'_>>().take(1024).any(|stack| stack.high.is_some_and(|high| captured.contains(&high)))
+}
+
 /// What is missing or damaged, and what that weakens.
 pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
     let mut missing = Vec::new();
@@ -160,7 +170,10 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
             let weakens = "the backtrace cannot be checked or extended";
             match stack.max() {
                 None => gap(false, "stack bytes", weakens),
-                Some(bytes) => gap(bytes >= 512, &format!("stack beyond {bytes} bytes"), weakens),
+                Some(bytes) => {
+                    let whole = bytes >= 512 || reaches_the_top(dump);
+                    gap(whole, &format!("stack beyond {bytes} bytes"), weakens);
+                }
             }
         } else {
             gap(!report.vmas.is_empty(), "memory map", "the mapping of the faulting address is unknown");
@@ -185,12 +198,8 @@ pub(super) fn completeness(dump: &Dump, report: &Report) -> Completeness {
     let kept = kept.flat_map(|section| Records::new(&section.payload)).filter_map(|record| record.decode().ok());
     let kept =
         kept.filter(|record| matches!(record, AnyRecord::Text(text) if text.kind != Some(TextKind::LOG_DUMP))).count();
-    Completeness {
-        complete: defects.is_empty() && missing.is_empty() && kept == 0,
-        sections: file.sections.len(),
-        verified: file.verified(),
-        defects,
-        missing,
-        kept,
-    }
+    let (sections, verified) = (file.sections.len(), file.verified());
+    let mut completeness = Completeness { complete: false, sections, verified, defects, missing, kept };
+    completeness.judge();
+    completeness
 }

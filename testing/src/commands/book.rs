@@ -1,0 +1,206 @@
+//! `cargo xtask book [--check] [--pictures]`: makes the book of `docs/`, with a reference of every command and pictures
+//! of the terminal interface.
+//!
+//! `build/book/src` gets the pages of `docs/`, the README, the manual of the terminal interface, `reference.md` (what
+//! `kwab COMMAND --help` prints, for each command) and `pictures.md` (screens of the real program at three sizes, drawn
+//! as SVG); mdBook turns them into `build/book/html`. mdBook is the one in `PATH`, or is built from crates.io once
+//! (`KWAB_CACHE` keeps it). `--check` only looks whether every link of every page leads to something, which is a step
+//! of `cargo xtask test`; `--pictures` draws again those pictures that `docs/pictures` keeps.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::{Context as _, Result, ensure};
+use clap::Args;
+
+use crate::process::Call;
+use crate::screens::{self, Screen};
+use crate::setup::{self, Consent, Tool};
+use crate::{binary, links, paths};
+
+/// BookArguments of `book`.
+#[derive(Debug, Default, Args)]
+pub struct BookArguments {
+    /// Only check the links of all pages.
+    #[arg(long)]
+    pub(super) check: bool,
+    /// Only draw the pictures that the pages show.
+    #[arg(long, conflicts_with = "check")]
+    pub(super) pictures: bool,
+}
+
+/// The version of mdBook that is built.
+const MDBOOK: &str = "0.5.4";
+/// Sizes of terminals: columns and rows.
+const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
+/// The size of the pictures that are kept.
+const KEPT: (u16, u16) = (120, 40);
+/// Views: name, arguments of `kwab tui` in the workspace, keys.
+const VIEWS: &[(&str, &str, &[&str])] = &[
+    ("list", "testing/dumps", &["j"]),
+    ("overview", "testing/dumps/null-dereference.kwab", &[]),
+    ("backtrace", "testing/dumps/null-dereference.kwab", &["2", "j"]),
+    ("timeline", "testing/dumps/tlb-shootdown.kwab", &["5"]),
+    ("memory", "testing/dumps/nx-tables.kwab", &["6", "v"]),
+];
+
+/// Runs the command.
+pub fn run(arguments: &BookArguments, consent: Consent) -> Result<ExitCode> {
+    if arguments.pictures {
+        setup::require(&[Tool::Tmux], consent)?;
+        draw(&binary::kwab()?, &paths::root().join("docs/pictures"), &[KEPT])?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let (pages, count) = links::check(paths::root())?;
+    println!("{count} links of {pages} pages lead to something");
+    if arguments.check {
+        return Ok(ExitCode::SUCCESS);
+    }
+    setup::require(&[Tool::Tmux], consent)?;
+    let program = binary::kwab()?;
+    let book = paths::build("book")?;
+    let source = book.join("src");
+    let _ = fs::remove_dir_all(&source);
+    let pages = copied(&source)?;
+    paths::write(&source.join("reference.md"), reference(&program)?.as_bytes())?;
+    draw(&program, &source.join("pictures"), &SIZES)?;
+    paths::write(&source.join("pictures.md"), pictures().as_bytes())?;
+    paths::write(&source.join("SUMMARY.md"), summary(&pages).as_bytes())?;
+    let settings = "[book]\ntitle = \"kwab\"\nlanguage = \"en\"\nsrc = \"src\"\n[build]\nbuild-dir = \"html\"\n";
+    paths::write(&book.join("book.toml"), settings.as_bytes())?;
+    Call::new(mdbook()?).arg("build").arg(&book).stage("making the book")?;
+    println!("{}", paths::shown(&book.join("html/index.html")));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Copies the pages; gives the file name and the title of each but the first two.
+fn copied(source: &Path) -> Result<Vec<(String, String)>> {
+    fs::create_dir_all(source.join("pictures"))?;
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(paths::root().join("docs"))? {
+        let entry = entry?;
+        let name = entry.file_name().into_string().ok().context("a page's name is not text")?;
+        if entry.file_type()?.is_file() {
+            fs::copy(entry.path(), source.join(&name)).with_context(|| name.clone())?;
+        }
+        if name.ends_with(".md") && name != "README.md" {
+            let text = paths::read(&entry.path())?;
+            let title = text.lines().next().and_then(|line| line.strip_prefix("# ")).context(name.clone())?;
+            pages.push((name, title.to_owned()));
+        }
+    }
+    for (from, to) in
+        [("README.md", "start.md"), ("kwab-tui/README.md", "interface.md"), ("GLOSSARY.md", "glossary.md")]
+    {
+        fs::copy(paths::root().join(from), source.join(to)).context(from)?;
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+/// What every command says of itself, from the program's own tree of commands.
+fn reference(program: &Path) -> Result<String> {
+    let help = |words: &[&str]| -> Result<String> {
+        let call = Call::new(program).args(words).arg("--help").env("COLUMNS", "100").env("NO_COLOR", "1");
+        Ok(call.capture()?.stdout)
+    };
+    let all = help(&[])?;
+    let mut text = format!("# Commands\n\n```text\n{}\n```\n", all.trim_end());
+    for name in commands(&all) {
+        let said = help(&[name])?;
+        let _ = write!(text, "\n## kwab {name}\n\n```text\n{}\n```\n", said.trim_end());
+    }
+    Ok(text)
+}
+
+/// The names in the part `Commands:` of a help text.
+fn commands(help: &str) -> Vec<&str> {
+    let rows = help.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.trim().is_empty());
+    let names = rows.filter(|row| row.starts_with("  ") && !row.starts_with("   "));
+    names.filter_map(|row| row.split_whitespace().next()).filter(|name| *name != "help").collect()
+}
+
+/// Draws every view at each of the sizes.
+fn draw(program: &Path, folder: &Path, sizes: &[(u16, u16)]) -> Result<()> {
+    fs::create_dir_all(folder)?;
+    let home = paths::build("book/home")?;
+    for (name, arguments, keys) in VIEWS {
+        for size in sizes {
+            // Nothing of the user's own settings is to be seen.
+            let home = home.display();
+            let command = format!(
+                "env -u NO_COLOR HOME={home} XDG_CONFIG_HOME={home} XDG_STATE_HOME={home} XDG_CACHE_HOME={home} \
+                 COLORTERM=truecolor {} tui {arguments}",
+                program.display()
+            );
+            let picture = screens::draw(&Screen { command: &command, keys, size: *size }, paths::root())?;
+            let file = folder.join(file_of(name, *size));
+            paths::write(&file, picture.as_bytes())?;
+            println!("{}", paths::shown(&file));
+        }
+    }
+    Ok(())
+}
+
+fn file_of(name: &str, (columns, rows): (u16, u16)) -> String {
+    format!("{name}-{columns}x{rows}.svg")
+}
+
+/// The page of pictures.
+fn pictures() -> String {
+    let mut text = String::from("# Screens\n");
+    for (name, arguments, _) in VIEWS {
+        let _ = write!(text, "\n## {name}\n\n`kwab tui {arguments}`\n");
+        for size in SIZES {
+            let _ = write!(text, "\n![{name} at {}×{}](pictures/{})\n", size.0, size.1, file_of(name, size));
+        }
+    }
+    text
+}
+
+/// The order of the book.
+fn summary(pages: &[(String, String)]) -> String {
+    let mut text = String::from("# kwab\n\n[All pages](README.md)\n\n- [First steps](start.md)\n");
+    for (name, title) in pages {
+        let _ = writeln!(text, "- [{title}]({name})");
+    }
+    text + "- [The terminal interface](interface.md)\n- [Screens](pictures.md)\n- [Commands](reference.md)\n\
+            - [Glossary](glossary.md)\n"
+}
+
+/// mdBook: the one in `PATH`, or one that is built in the cache.
+fn mdbook() -> Result<PathBuf> {
+    if let Some(program) = setup::find("mdbook") {
+        return Ok(program);
+    }
+    let tools = paths::cache("tools")?;
+    let program = tools.join("bin/mdbook");
+    if !program.is_file() {
+        let install = ["install", "--locked", "--no-default-features", "--features", "search", "--version", MDBOOK];
+        let install = Call::cargo().args(install).arg("mdbook").arg("--root").arg(&tools);
+        install.env("CARGO_TARGET_DIR", tools.join("target")).folder(&tools).stage("building mdbook")?;
+        let _ = fs::remove_dir_all(tools.join("target"));
+    }
+    ensure!(program.is_file(), "cargo install left no mdbook in {}", paths::shown(&tools));
+    Ok(program)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_commands_of_a_help_text_are_its_rows_and_no_continued_lines() {
+        let rows = "  import  Make dumps\n          of logs\n  list    List\n  help    Print\n";
+        let help = format!("kwab\n\nCommands:\n{rows}\nOptions:\n  -v  x\n");
+        assert_eq!(commands(&help), ["import", "list"]);
+    }
+
+    #[test]
+    fn every_page_stands_in_the_order_of_the_book() {
+        let text = summary(&[("a.md".into(), "A page".into())]);
+        assert!(text.contains("- [A page](a.md)\n") && text.contains("(reference.md)"), "{text}");
+    }
+}

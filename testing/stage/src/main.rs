@@ -1,0 +1,39 @@
+//! The way into `cargo xtask`: builds the program of that name, saying how far it is, and becomes it.
+//!
+//! This package depends on nothing, so that it is there a second after a clone; `cargo run --quiet` would build the
+//! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+use std::{env, io};
+
+use stage::Ended;
+
+fn main() -> ExitCode {
+    let enter = || -> io::Result<ExitCode> {
+        let program = env::current_exe()?.with_file_name("xtask");
+        let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+        build.args(["build", "--package", "testing", "--bin", "xtask"]);
+        if let Some(folder) = env::var_os("CARGO_MANIFEST_DIR") {
+            build.args(["--manifest-path".into(), {
+                let mut path = folder;
+                path.push("/../Cargo.toml");
+                path
+            }]);
+        }
+        match stage::run("building cargo xtask", &mut build, None)? {
+            Some(Ended { status, .. }) if status.success() => {
+                Err(Command::new(program).args(env::args_os().skip(1)).exec())
+            }
+            Some(Ended { told, .. }) => {
+                eprint!("{told}");
+                Ok(ExitCode::FAILURE)
+            }
+            None => Ok(ExitCode::FAILURE),
+        }
+    };
+    enter().unwrap_or_else(|error| {
+        eprintln!("error: cannot enter cargo xtask: {error}");
+        ExitCode::FAILURE
+    })
+}
