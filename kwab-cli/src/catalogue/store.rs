@@ -7,9 +7,10 @@
 //! in memory, so that every question is asked in one way.
 //!
 //! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`builds`] says which build is
-//! the newest, [`history`] what came when.
+//! the newest, [`history`] what came when, and [`export`] gives all.
 
 mod builds;
+mod export;
 mod groups;
 mod history;
 mod read;
@@ -28,6 +29,7 @@ use super::sidecar;
 use crate::failure::shown;
 
 pub(crate) use builds::{Build, Wanted};
+pub(crate) use export::Sequence;
 pub(crate) use history::{Aged, Course};
 pub(crate) use read::Streamed;
 
