@@ -16,7 +16,7 @@ use clap::Args;
 
 use super::{
     bench, boot, browser, contracts, crashes, events, exam, fuzz_syscalls, hogs, hostile, house_rules, kernel_names,
-    linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest, sizes, suite,
+    linux_crashes, lost, mutants, outside, package, parquet, perfetto, python, sarif, selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -73,6 +73,7 @@ const STEPS: &[Step] = &[
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step { name: "perfetto", run: |_, _| perfetto_check() },
+    Step { name: "parquet", run: |_, _| parquet::run(&parquet::ParquetArguments::default()).map(drop) },
     Step { name: "package", run: |_, _| package::run().map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },
     Step {
