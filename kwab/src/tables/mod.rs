@@ -1,11 +1,11 @@
 //! Dumps and catalogues as tables: Arrow batches, which the Python package hands over as they are, and Parquet files of
 //! them.
 //!
-//! [`Walk`] goes through the records of a dump. With the feature `arrow` there are [`RecordBatches`] (the records of
-//! one type), [`EventBatches`] (all events of a dump in the same columns) and [`catalogue_batch`] (a row per dump);
-//! [`DumpTable`] finds the first two by name. With the feature `parquet` a [`CatalogueWriter`] and a [`TableWriter`]
+//! [`Walk`] goes through the records of a dump. With the feature `arrow` there are `RecordBatches` (the records of
+//! one type), `EventBatches` (all events of a dump in the same columns) and `catalogue_batch` (a row per dump);
+//! `DumpTable` finds the first two by name. With the feature `parquet` a `CatalogueWriter` and a `TableWriter`
 //! write them, a row group at a time. A column is described once: a record's by the format, the others by the tables of
-//! [`events`] and [`catalogue`]. Names and types of columns are stable: `docs/parquet.md` lists them.
+//! `events` and `catalogue`. Names and types of columns are stable: `docs/parquet.md` lists them.
 
 #[cfg(feature = "arrow")]
 pub mod catalogue;
