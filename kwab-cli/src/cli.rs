@@ -357,6 +357,8 @@ pub(crate) struct Export {
     /// File, directory or initramfs with images, for core files and stacks; may be given several times.
     #[arg(long, value_name = "PATH")]
     pub symbols: Vec<PathBuf>,
+    #[command(flatten)]
+    pub tables: crate::fleet::Tables,
     /// Overwrite an existing file; a device or the input is never overwritten.
     #[arg(short, long)]
     pub force: bool,
@@ -381,6 +383,8 @@ pub(crate) enum Form {
     Perfetto,
     /// Stacks with their weights for flame graphs.
     Folded,
+    /// A table for DuckDB, DataFusion, Spark: the catalogue of a directory, or records of dumps.
+    Parquet,
 }
 
 /// Arguments of `kwab follow`.

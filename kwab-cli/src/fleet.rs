@@ -1,10 +1,11 @@
-//! Arguments of the commands about a directory of many dumps: `kwab prune`, `kwab trends`.
+//! Arguments of the commands about a directory of many dumps: `kwab prune`, `kwab trends`, `kwab export --to parquet`.
 
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
 use crate::since::Since;
+use crate::suggested::{Suggested, tables};
 
 /// What is compared with an index before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -13,6 +14,39 @@ pub(crate) enum Look {
     Files,
     /// Those of each directory: what was added, removed or renamed.
     Folders,
+}
+
+/// Arguments of `kwab export --to parquet`.
+#[derive(Debug, Args)]
+pub(crate) struct Tables {
+    /// For parquet: catalogue (of a directory), events, calls, mappings, tasks, or a type of records.
+    #[arg(long, value_name = "TABLE")]
+    #[arg(value_parser = Suggested(tables), hide_possible_values = true)]
+    pub table: Option<String>,
+    /// For parquet: a new directory with a file per value, in folders that are named KEY=VALUE.
+    #[arg(long, value_enum, value_name = "KEY")]
+    pub partition: Option<Partition>,
+    /// For parquet: the index of the directory; without it .kwab-index.db in the directory, if there is one.
+    #[arg(long, value_name = "FILE")]
+    pub index: Option<PathBuf>,
+}
+
+impl Tables {
+    /// Whether one of them was given.
+    pub(crate) const fn is_any(&self) -> bool {
+        self.table.is_some() || self.partition.is_some() || self.index.is_some()
+    }
+}
+
+/// What tells the files of a partitioned catalogue apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Partition {
+    /// The name of the symptom.
+    Signature,
+    /// The day in UTC on which it happened.
+    Day,
+    /// The build-id, else the commit, else the kernel.
+    Build,
 }
 
 /// Arguments of `kwab prune`.

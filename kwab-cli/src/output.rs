@@ -180,6 +180,21 @@ impl Output {
         self.target.folder()
     }
 
+    /// Refuses to replace a file that does not begin so: where a command reads a directory, any other may be an input.
+    pub(crate) fn only_over(self, magic: &[u8], why: &str) -> Result<Self> {
+        let mut first = Vec::new();
+        if let Target::File(file) = &self.target
+            && let Ok(file) = std::fs::File::open(file)
+        {
+            io::Read::read_to_end(&mut io::Read::take(file, magic.len() as u64), &mut first)
+                .map_err(|error| about(&self.path, system(&error)))?;
+            if !first.is_empty() && first != magic {
+                return Err(about(&self.path, format_args!("exists and {why}; it is not replaced")));
+            }
+        }
+        Ok(self)
+    }
+
     /// Refuses to write bytes that are not text to a terminal.
     pub(crate) fn of_binary(self) -> Result<Self> {
         if self.is_stdout() && io::stdout().is_terminal() {

@@ -1,4 +1,6 @@
-//! Values that completions offer for an argument that takes others too: kinds of sections, rules.
+//! Values that completions offer for an argument that takes others too: kinds of sections, tables, rules.
+
+use std::sync::OnceLock;
 
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use kwab::format::SectionKind;
@@ -27,6 +29,13 @@ impl TypedValueParser for Suggested {
 /// The kinds of sections that a dump can have.
 pub(crate) fn section_kinds() -> Vec<&'static str> {
     SectionKind::NAMES.iter().map(|(_, name)| *name).collect()
+}
+
+/// The tables that Parquet files can have. Names of types are made once, and stay.
+pub(crate) fn tables() -> Vec<&'static str> {
+    static NAMES: OnceLock<Vec<String>> = OnceLock::new();
+    let names = NAMES.get_or_init(|| kwab::tables::DumpTable::names().collect());
+    ["catalogue"].into_iter().chain(names.iter().map(String::as_str)).collect()
 }
 
 /// The rules of the audit of mappings.

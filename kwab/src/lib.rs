@@ -31,6 +31,7 @@
 //! * [`plain`] makes untrusted text safe to print, for every front end.
 //! * [`typed`] prints statics and locals by their types.
 //! * [`units`] writes numbers with their units, singular or plural.
+//! * [`tables`] makes Arrow batches and Parquet files of dumps and catalogues (features `arrow` and `parquet`).
 //! * [`text`] reads JSON and console text; it does not know dumps.
 //! * [`mod@format`] the bytes of a dump (the crate `kwab-format`).
 //!
@@ -98,6 +99,7 @@ pub mod plain;
 pub mod redact;
 pub mod report;
 pub mod symbols;
+pub mod tables;
 pub mod text;
 pub mod typed;
 pub mod units;

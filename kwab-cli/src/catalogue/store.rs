@@ -7,9 +7,10 @@
 //! in memory, so that every question is asked in one way.
 //!
 //! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`builds`] says which build is
-//! the newest, [`history`] what came when.
+//! the newest, [`history`] what came when, and [`export`] gives all.
 
 mod builds;
+mod export;
 mod groups;
 mod history;
 mod read;
@@ -28,6 +29,7 @@ use super::sidecar;
 use crate::failure::shown;
 
 pub(crate) use builds::{Build, Wanted};
+pub(crate) use export::Sequence;
 pub(crate) use history::{Aged, Course};
 pub(crate) use read::Streamed;
 
@@ -42,6 +44,9 @@ const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Pages that SQLite may keep in memory, in KiB.
 const CACHE: i32 = 64 << 10;
+
+/// The same of a store that is written and read once.
+const SPARE_CACHE: i32 = 16 << 10;
 
 /// Paths have NUL for `/`, so that their order is that of a walk. `alone` is the group of a dump by itself, `bug` the
 /// one that it is in beside the other dumps of its death, `weight` whether it counts as a death of its own there, and
@@ -172,6 +177,34 @@ impl Store {
         Ok(Self { path: path.to_path_buf(), connection })
     }
 
+    /// A catalogue in a file without a name, which vanishes with it; a part of it is in memory.
+    pub(crate) fn temporary() -> Result<Self, StoreError> {
+        let path = PathBuf::from("a temporary file");
+        let made = Connection::open("").and_then(|connection| {
+            connection.pragma_update(None, "cache_size", -SPARE_CACHE)?;
+            // What is lost with the program needs no journal.
+            connection.pragma_update(None, "journal_mode", "off")?;
+            connection.pragma_update(None, "synchronous", "off")?;
+            make(&connection, |statement| !statement.starts_with("CREATE INDEX"))?;
+            connection.execute("INSERT INTO state VALUES (0, 0)", [])?;
+            Ok(connection)
+        });
+        match made {
+            Ok(connection) => Ok(Self { path, connection }),
+            Err(error) => Err(StoreError::Sqlite(path, error)),
+        }
+    }
+
+    /// Completes a temporary store. Its indexes are made at once, in order; those by build and time serve no list.
+    pub(crate) fn complete(&mut self) -> Result<(), StoreError> {
+        let is_wanted = |statement: &str| {
+            let of_list = ["CREATE INDEX dump_bug ", "CREATE INDEX dump_log ", "CREATE INDEX dump_pair "];
+            of_list.iter().any(|wanted| statement.starts_with(wanted))
+        };
+        self.ask(|at| make(at, is_wanted))?;
+        self.settle(&[])
+    }
+
     fn connect(path: &Path, flags: OpenFlags) -> Result<Self, StoreError> {
         let failed = |error| StoreError::Sqlite(path.to_path_buf(), error);
         // SQLite refuses a link anywhere in the path; those to the directory are the user's.
@@ -277,6 +310,12 @@ fn prepare(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
 fn make_tables(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(TABLES)?;
     connection.execute("INSERT INTO state VALUES (0, 0)", []).map(drop)
+}
+
+/// Makes some of the tables and indexes.
+fn make(connection: &Connection, is_wanted: impl Fn(&str) -> bool) -> rusqlite::Result<()> {
+    let mut wanted = TABLES.split(';').map(str::trim).filter(|one| !one.is_empty() && is_wanted(one));
+    wanted.try_for_each(|statement| connection.execute(statement, []).map(drop))
 }
 
 /// Whether the tables are those of [`TABLES`], to the letter, and nothing else is there.

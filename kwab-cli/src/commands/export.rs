@@ -90,7 +90,7 @@ fn export(file: &DumpFile, name: &str, arguments: &Export, out: &mut dyn Write) 
             let lost = stream::for_each(file, wanted, |kind, raw| csv_row(kind, raw, out))?;
             Ok(lost.len())
         }
-        Form::ElfCore | Form::Minidump | Form::ChromeTrace | Form::Perfetto | Form::Folded => Ok(0),
+        Form::ElfCore | Form::Minidump | Form::ChromeTrace | Form::Perfetto | Form::Folded | Form::Parquet => Ok(0),
     }
 }
 
@@ -98,10 +98,7 @@ fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Re
     let object = json::object(raw);
     let text = match raw.decode() {
         // The whole of a long record stands in the last column.
-        Ok(_) if raw.body.len() > LONGEST_TEXT => {
-            format!("{}: {} bytes", json::type_name(raw.kind).replace('_', " "), raw.body.len())
-        }
-        Ok(record) => line::summary(&record, raw),
+        Ok(record) => line::in_words(&record, raw),
         Err(error) => error.to_string(),
     };
     let section = kind.to_string();
@@ -126,9 +123,6 @@ fn csv_row(kind: SectionKind, raw: RawRecord<'_>, out: &mut dyn Write) -> io::Re
     }
     out.write_all(b"\n")
 }
-
-/// The longest record that is summed up in words, bytes.
-const LONGEST_TEXT: usize = 64 << 10;
 
 /// Writes the inside of a quoted field: each quotation mark twice.
 struct Doubled<'o>(&'o mut dyn Write);

@@ -116,7 +116,7 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
                 bail!("the dump holds no function trace and no backtrace");
             }
         }
-        Form::Json | Form::Jsonl | Form::Csv => bail!("this form is written elsewhere"),
+        Form::Json | Form::Jsonl | Form::Csv | Form::Parquet => bail!("this form is written elsewhere"),
     }
     Ok(None)
 }

@@ -17,6 +17,8 @@ use anyhow::Result;
 use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order};
 use kwab::report::filter::Filter;
 
+use crate::catalogue::row::Row;
+use crate::catalogue::scan::Found;
 use crate::catalogue::store::{Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
@@ -78,13 +80,57 @@ fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
     Ok(sound)
 }
 
-/// Lists the wanted dumps of a store; gives whether they are sound.
-fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, style: Style) -> Result<bool> {
-    let mut entries = Vec::new();
-    all.store.rows(&all.folder, wanted, |_, row| {
-        entries.extend(Some(row.entry).filter(|entry| filter.holds(entry)));
+/// Dumps that match and are held; more than that are put into a temporary store, which is on disk.
+const HELD: usize = 4096;
+
+/// The dumps of a store that match.
+enum Matching {
+    Few(Vec<CatalogueEntry>),
+    Many(Store),
+}
+
+/// Finds the wanted dumps of a store for which the filter holds; holds about `most` of them.
+fn matching(all: &All, wanted: &Wanted, filter: &Filter, most: usize) -> Result<Matching> {
+    let (mut held, mut rows): (Vec<(Found, Vec<Row>)>, usize) = (Vec::new(), 0);
+    let mut store = None;
+    all.store.rows(&all.folder, wanted, |file, row| {
+        if !filter.holds(&row.entry) {
+            return Ok(());
+        }
+        rows += 1;
+        if let Some((_, of_file)) = held.last_mut().filter(|(last, _)| last.name == file.name) {
+            of_file.push(row);
+            return Ok(());
+        }
+        if rows > most {
+            let store = match &mut store {
+                Some(store) => store,
+                none => none.insert(Store::temporary()?),
+            };
+            store.put(&held)?;
+            held.clear();
+            rows = 1;
+        }
+        held.push((file, vec![row]));
         Ok(())
     })?;
+    let Some(mut store) = store else {
+        return Ok(Matching::Few(held.into_iter().flat_map(|(_, rows)| rows).map(|row| row.entry).collect()));
+    };
+    store.put(&held)?;
+    store.complete()?;
+    Ok(Matching::Many(store))
+}
+
+/// Lists the wanted dumps of a store; gives whether they are sound.
+fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, style: Style) -> Result<bool> {
+    let entries = match matching(all, wanted, filter, HELD)? {
+        Matching::Few(entries) => entries,
+        Matching::Many(store) => {
+            let all = All { store, folder: all.folder.clone(), is_readable: true, is_partial: false };
+            return whole(&all, order, json, style);
+        }
+    };
     let sound = entries.iter().all(|entry| entry.sound);
     let catalogue = Catalogue::of(entries, order);
     output::beside(&catalogue)?;
@@ -189,4 +235,42 @@ pub(super) fn opened(folder: &Path, index: Option<&Path>, look: Option<Look>) ->
         say(&anyhow::anyhow!(remark.clone()));
     }
     Ok(opened)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// Every dump of the repository in one store, and a log that tells of no death beside them.
+    fn all() -> All {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps");
+        let store = catalogue::read_all(&folder).expect("read").store;
+        All { store, folder, is_readable: true, is_partial: false }
+    }
+
+    #[test]
+    fn a_list_of_more_than_is_held_is_the_list_of_what_is_held() {
+        let all = all();
+        for (text, least) in [("kind:sysrq", 6), ("source:kernel", 16), ("process:exam", 10)] {
+            let filter = Filter::parse(text, FIELDS).expect("a filter");
+            let Matching::Few(entries) = matching(&all, &Wanted::default(), &filter, HELD).expect("found") else {
+                panic!("{text}: too many to hold");
+            };
+            assert!(entries.len() >= least, "{text}: {}", entries.len());
+            for order in [Order::Count, Order::Score, Order::Last, Order::Place] {
+                let held = serde_json::to_value(Catalogue::of(entries.clone(), order)).expect("JSON");
+                for most in [1, 2, 5] {
+                    let Matching::Many(store) = matching(&all, &Wanted::default(), &filter, most).expect("found")
+                    else {
+                        panic!("{text}: {most} hold all");
+                    };
+                    let (bugs, _) = store.bugs(&all.folder, order).expect("read");
+                    let streamed = Streamed { store: &store, folder: &all.folder, bugs: &bugs };
+                    assert_eq!(serde_json::to_value(&streamed).expect("JSON"), held, "{text} by {order:?}");
+                }
+            }
+        }
+    }
 }

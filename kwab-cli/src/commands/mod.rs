@@ -11,6 +11,7 @@ mod diff;
 mod doctor;
 mod export;
 mod export_other;
+mod export_parquet;
 mod follow;
 mod import;
 mod index;
@@ -70,6 +71,10 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::Diff(arguments) => diff::run(&arguments, color),
         Command::Follow(arguments) => follow::run(&arguments),
         Command::Oracle(arguments) => oracle::run(&arguments),
+        Command::Export(arguments) if export_parquet::writes(arguments.to) => export_parquet::run(&arguments),
+        Command::Export(arguments) if arguments.tables.is_any() => {
+            Err(anyhow::anyhow!("--table, --partition and --index apply to the form parquet only"))
+        }
         Command::Export(arguments) if export_other::writes(arguments.to) => export_other::run(&arguments),
         Command::Export(arguments) => export::run(&arguments),
         Command::Translate(arguments) => address::run_translate(&arguments),

@@ -9,6 +9,17 @@ use kwab_format::RawRecord;
 
 pub use crate::text::console::printable;
 
+/// The longest record that is summed up in words, bytes.
+const LONGEST: usize = 64 << 10;
+
+/// The summary of a record; of a long one its type and its length.
+pub fn in_words(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
+    if raw.body.len() > LONGEST {
+        return format!("{}: {} bytes", json::type_name(raw.kind).replace('_', " "), raw.body.len());
+    }
+    summary(record, raw)
+}
+
 /// What happened, without time, processor and process, which have columns of their own.
 pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
     match record {

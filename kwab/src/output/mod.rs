@@ -18,6 +18,10 @@ pub use unnamed::Unnamed;
 use std::io::{self, Write as _};
 use std::path::Path;
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
+use tempfile::TempDir;
+
 /// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file that is not among `inputs`,
 /// and keeps a symbolic link.
 ///
@@ -53,6 +57,21 @@ pub fn folder_of(path: &Path) -> &Path {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
         _ => Path::new("."),
     }
+}
+
+/// Gives a directory that was made for it its name, which nothing has.
+///
+/// # Errors
+/// Those of the system: [`io::ErrorKind::AlreadyExists`] when something has the name.
+pub fn name_folder(folder: TempDir, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, folder.path(), CWD, to, RenameFlags::NOREPLACE) {
+        // The file system cannot promise it: an empty directory made meanwhile would be replaced, one with files not.
+        Err(Errno::INVAL | Errno::NOSYS) => std::fs::rename(folder.path(), to)?,
+        done => done?,
+    }
+    // What had the temporary name is the result now.
+    let _ = folder.keep();
+    Ok(())
 }
 
 /// Whether an error says that the reader of a pipe has gone.

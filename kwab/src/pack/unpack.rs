@@ -9,15 +9,12 @@ use std::fs::{self, File};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use rustix::fs::{CWD, RenameFlags, renameat_with};
-use rustix::io::Errno;
 use sha2::{Digest as _, Sha256};
-use tempfile::TempDir;
 use zip::ZipArchive;
 use zip::result::ZipError;
 
 use super::{LONGEST_MANIFEST, MANIFEST, MOST_FILES, Manifest, PackRole, SCHEMA, hex, is_path, most_unpacked};
-use crate::output::folder_of;
+use crate::output::{folder_of, name_folder};
 
 /// Bytes of the end record of an archive without a comment (APPNOTE.TXT, 4.3.16).
 const END_LEN: u64 = 22;
@@ -94,22 +91,10 @@ pub fn unpack(mut archive: impl Read + Seek, to: &Path) -> Result<Manifest, Unpa
     }
     let folder = tempfile::Builder::new().prefix(".kwab-").tempdir_in(folder_of(to))?;
     extract(&mut archive, &manifest, folder.path())?;
-    name(folder, to)?;
-    Ok(manifest)
-}
-
-/// Gives the directory its name, which nothing has.
-fn name(folder: TempDir, to: &Path) -> Result<(), UnpackError> {
-    match renameat_with(CWD, folder.path(), CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => {}
-        Err(Errno::EXIST) => return Err(UnpackError::Exists),
-        // The file system cannot promise it: an empty directory made meanwhile would be replaced, one with files not.
-        Err(Errno::INVAL | Errno::NOSYS) => fs::rename(folder.path(), to)?,
-        Err(error) => return Err(io::Error::from(error).into()),
+    match name_folder(folder, to) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Err(UnpackError::Exists),
+        named => Ok(named.map(|()| manifest)?),
     }
-    // What had the temporary name is the result now.
-    let _ = folder.keep();
-    Ok(())
 }
 
 /// Entries by the record at the end of the archive. Its directory ends where the record begins, so that every reader

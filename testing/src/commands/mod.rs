@@ -29,6 +29,7 @@ pub mod lost;
 pub mod mutants;
 pub mod outside;
 pub mod package;
+pub mod parquet;
 pub mod perfetto;
 pub mod python;
 pub mod readers;
@@ -95,6 +96,8 @@ enum Command {
     Readers(readers::ReadersArguments),
     /// Give Perfetto traces to Perfetto's own descriptors and trace processor.
     Perfetto(perfetto::PerfettoArguments),
+    /// Give Parquet files of kwab to DuckDB and DataFusion, and to Spark where that is asked for.
+    Parquet(parquet::ParquetArguments),
     /// Pack the crates that can be published and look into the archives.
     Package,
     /// Check SARIF of `kwab ci` against the JSON schema of SARIF 2.1.0.
@@ -159,6 +162,7 @@ pub fn main() -> ExitCode {
         Command::Python(arguments) => python::run(&arguments, consent),
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::Perfetto(arguments) => perfetto::run(&arguments),
+        Command::Parquet(arguments) => parquet::run(&arguments),
         Command::Package => package::run(),
         Command::Sarif => sarif::run(),
         Command::HouseRules => house_rules::run(),

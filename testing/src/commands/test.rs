@@ -17,8 +17,8 @@ use stage::Pulse;
 
 use super::{
     bench, book, boot, browser, contracts, crashes, dist, events, exam, examples, fuzz_syscalls, hogs, hostile,
-    house_rules, kernel_names, linux_crashes, lost, mutants, outside, package, perfetto, python, sarif, selftest,
-    sizes, suite,
+    house_rules, kernel_names, linux_crashes, lost, mutants, outside, package, parquet, perfetto, python, sarif,
+    selftest, sizes, suite,
 };
 use crate::binary;
 use crate::boot::Options;
@@ -79,6 +79,7 @@ const STEPS: &[Step] = &[
     Step { name: "hostile-slice", run: |_, _| hostile::slice() },
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step { name: "perfetto", run: |_, _| perfetto_check() },
+    Step { name: "parquet", run: |_, _| parquet::run(&parquet::ParquetArguments::default()).map(drop) },
     Step { name: "package", run: |_, _| package::run().map(drop) },
     Step { name: "dist", run: |_, _| dist::run(&dist::DistArguments { quick: true }).map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },

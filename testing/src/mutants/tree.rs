@@ -38,6 +38,7 @@ const PARTS: &[&str] = &[
     "rust-toolchain.toml",
     "testing/Cargo.toml",
     "testing/src",
+    "testing/stage",
 ];
 
 /// Folders in them that no build of the kernel reads.
