@@ -14,7 +14,7 @@ const TOLD_EVERY: u64 = 1 << 16;
 pub(super) struct TextPosition {
     /// Lines, the one that is looked at among them.
     pub lines: u64,
-    /// Their bytes.
+    /// Bytes up to the end of the last of them.
     pub bytes: u64,
 }
 

@@ -1,4 +1,5 @@
-//! What an attacker tried: digests of removed bytes, bases in the place of selectors, names of programs in a kernel's list.
+//! What an attacker tried: digests of removed bytes, bases in the place of selectors, names of a program in the list of
+//! a kernel.
 
 use kwab_format::record::*;
 use kwab_format::{BootId, DumpId, FileHeader, List, RecordType, SectionKind};
