@@ -329,7 +329,11 @@ impl Rewriter {
     fn whose(&self, raw: RawRecord<'_>) -> Whose {
         let known = &self.known;
         let half = |addr: Option<u64>| addr.is_none_or(|addr| known.is_kernel(addr));
-        let mut whose = Whose { kernel: true, user: false, arch: known.arch };
+        let mut whose = Whose { kernel: true, user: raw.kind == CrashReport::KIND, arch: known.arch };
+        // Decoding reads every element of every list.
+        if ![Frame::KIND, Cause::KIND, Image::KIND, Registers::KIND].contains(&raw.kind) {
+            return whose;
+        }
         match raw.decode() {
             Ok(AnyRecord::Frame(frame)) => whose.kernel = half(frame.addr),
             Ok(AnyRecord::Cause(cause)) => {
@@ -342,7 +346,6 @@ impl Rewriter {
                 whose.arch = registers.arch.or(known.arch);
                 whose.user = registers.role.is_none_or(|role| role == RegisterRole::USER) || self.of_user(&registers);
             }
-            Ok(AnyRecord::CrashReport(_)) => whose.user = true,
             _ => {}
         }
         whose
