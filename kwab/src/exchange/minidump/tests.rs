@@ -23,7 +23,7 @@ const MEMORY: u32 = 5;
 const EXCEPTION: u32 = 6;
 const SYSTEM: u32 = 7;
 
-fn sample() -> Vec<u8> {
+pub(super) fn sample() -> Vec<u8> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(SAMPLE).read_to_end(&mut bytes).expect("packed by us");
     bytes
