@@ -106,6 +106,21 @@ pub(crate) fn images_of_packs() -> Vec<PathBuf> {
     PACKS.lock().map(|packs| packs.clone()).unwrap_or_default()
 }
 
+/// Files that were read and that no argument names, or only by their directory.
+static FOUND: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+
+/// Remembers files that were read: [`found`] gives them to whatever writes an output.
+pub(crate) fn were_read<'p>(paths: impl IntoIterator<Item = &'p Path>) {
+    if let Ok(mut found) = FOUND.lock() {
+        found.extend(paths.into_iter().map(Path::to_path_buf));
+    }
+}
+
+/// The files that were read beside those that the command named as its inputs.
+pub(crate) fn found() -> Vec<PathBuf> {
+    FOUND.lock().map(|found| found.clone()).unwrap_or_default()
+}
+
 /// Whether a path names a directory that may be read.
 pub(crate) fn is_dir(path: &Path) -> bool {
     match ROOTS.get() {

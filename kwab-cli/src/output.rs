@@ -2,10 +2,12 @@
 //!
 //! Text passes [`crate::paint`] on its way, so nothing from a dump, a log or a file name can steer the terminal.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, IsTerminal as _, Write};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock};
 
 use anyhow::Result;
 use kwab::output::{Inputs, Replace, Target, Unnamed};
@@ -13,6 +15,7 @@ use kwab::plain;
 
 use crate::cli::Color;
 use crate::failure::{Gone, about, about_output, system};
+use crate::inputs;
 use crate::page;
 use crate::paint::printable;
 pub(crate) use crate::paint::{columns, one_line, remark, sgr};
@@ -92,12 +95,23 @@ pub(crate) fn json(value: &impl serde::Serialize) -> Result<()> {
     })
 }
 
-/// Where the JSON of this run's report goes beside its text (`--json-out`), and whether it was written.
-static BESIDE: OnceLock<(Output, AtomicBool)> = OnceLock::new();
+/// Where the JSON of this run's report goes beside its text (`--json-out`).
+#[derive(Debug)]
+struct Beside {
+    output: Output,
+    /// Device and inode of the file that was there before.
+    before: Option<(u64, u64)>,
+    written: AtomicBool,
+}
+
+/// Files that were written.
+static WRITTEN: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+
+static BESIDE: OnceLock<Beside> = OnceLock::new();
 
 /// Has the JSON of this run's report written to `path` too; a file there is replaced, unless the command line names it.
 pub(crate) fn set_beside(path: &Path) -> Result<()> {
-    if crate::inputs::is_confined() {
+    if inputs::is_confined() {
         anyhow::bail!("--json-out: this server writes no file");
     }
     // Any file that an argument names may be an input: the command's own, its symbols, its baseline.
@@ -118,7 +132,8 @@ pub(crate) fn set_beside(path: &Path) -> Result<()> {
         anyhow::bail!("--json-out: {}: exists and is not a report; it is not replaced", crate::failure::shown(path));
     }
     // A second call would be a defect; the first one holds.
-    let _ = BESIDE.set((output, AtomicBool::new(false)));
+    let before = output.there();
+    let _ = BESIDE.set(Beside { output, before, written: AtomicBool::new(false) });
     Ok(())
 }
 
@@ -136,9 +151,13 @@ pub(crate) fn has_beside() -> bool {
 
 /// Writes a report as JSON beside what is printed, where `--json-out` asks for it.
 pub(crate) fn beside(value: &impl serde::Serialize) -> Result<()> {
-    let Some((output, written)) = BESIDE.get() else { return Ok(()) };
+    let Some(Beside { output, before, written }) = BESIDE.get() else { return Ok(()) };
     if written.swap(true, Ordering::Relaxed) {
         anyhow::bail!("--json-out: there is more than one report; choose a dump with --dump");
+    }
+    if output.there() != *before {
+        let name = crate::failure::shown(output.path());
+        anyhow::bail!("--json-out: {name}: was written while this command ran; it is not replaced");
     }
     output.write(|out| {
         serde_json::to_writer_pretty(plain::JsonWriter(&mut *out), value)?;
@@ -203,8 +222,30 @@ impl Output {
         Ok(self)
     }
 
+    /// Device and inode of the file that is there.
+    fn there(&self) -> Option<(u64, u64)> {
+        let Target::File(path) = &self.target else { return None };
+        std::fs::metadata(path).ok().map(|meta| (meta.dev(), meta.ino()))
+    }
+
+    /// Refuses a file that this command has written, and one that was found and read meanwhile, as an image in a
+    /// directory is.
+    fn is_free(&self) -> Result<()> {
+        let Target::File(path) = &self.target else { return Ok(()) };
+        if WRITTEN.lock().is_ok_and(|mut written| !written.insert(path.clone())) {
+            return Err(about(&self.path, "is another output of this command; name two files"));
+        }
+        let found = inputs::found();
+        if found.is_empty() {
+            return Ok(());
+        }
+        let inputs = Inputs::of(found.iter().map(PathBuf::as_path));
+        Target::of(&self.path, Replace::Force, &inputs).map(drop).map_err(|error| about_output(&self.path, error))
+    }
+
     /// Writes it: a file is whole or as it was.
     pub(crate) fn write(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
+        self.is_free()?;
         match &self.target {
             Target::Stdout => return to_stdout(write),
             Target::Stream(_) => self.write_stream(write),
@@ -230,6 +271,7 @@ impl Output {
 
     /// Gives a finished dump its name, or copies it into the stream.
     pub(crate) fn put(&self, mut file: kwab::import::PendingFile) -> Result<()> {
+        self.is_free()?;
         match &self.target {
             Target::File(path) => file.name(path, self.replace).map_err(|error| about(&self.path, system(&error))),
             _ => self.write(|out| file.copy_to(out).map(drop)),

@@ -105,6 +105,7 @@ const COMMANDS: &[&[&str]] = &[
     &["export", "--to", "json", "bomb.kwab"],
     &["export", "--to", "csv", "bomb.kwab"],
     &["export", "--to", "elf-core", "bomb.kwab"],
+    &["export", "--to", "minidump", "bomb.kwab"],
     &["export", "--to", "chrome-trace", "bomb.kwab"],
     &["export", "--to", "perfetto", "bomb.kwab"],
     &["export", "--to", "folded", "bomb.kwab"],

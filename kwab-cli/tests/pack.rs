@@ -136,3 +136,73 @@ fn an_archive_that_was_changed_or_is_none_leaves_nothing() {
         assert_eq!(names(at), before, "{arguments:?}");
     }
 }
+
+#[test]
+fn an_image_that_was_found_in_a_directory_is_an_input_and_stays() {
+    let folder = prepared();
+    let at = folder.path();
+    let image = fs::read(at.join("images/process")).expect("there");
+    for line in [
+        "pack process.kwab --symbols images -o images/process --force",
+        "report process.kwab --symbols images -o images/process --force",
+        "report process.kwab --symbols images/process -o images/process --force",
+        "report process.kwab --symbols . --md -o images/process --force",
+        "export process.kwab --to folded --symbols images -o images/process --force",
+    ] {
+        let output = run(at, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", text(&output.stderr));
+        assert!(text(&output.stderr).contains("is an input of this command"), "{line}: {}", text(&output.stderr));
+        assert!(fs::read(at.join("images/process")).expect("there") == image, "{line}");
+    }
+    stdout_of(at, &["report", "process.kwab", "--symbols", ".", "-o", "page.html"]);
+    stdout_of(at, &["report", "process.kwab", "--symbols", ".", "-o", "page.html", "--force"]);
+}
+
+#[test]
+fn an_output_and_its_report_are_two_files() {
+    let folder = prepared();
+    let at = folder.path();
+    std::os::unix::fs::symlink("made", at.join("link")).expect("linked");
+    let redact = "redact process.kwab --keep kernel --force -o made --json-out";
+    for line in [
+        format!("{redact} made"),
+        format!("{redact} ./made"),
+        format!("{redact} link"),
+        "pack process.kwab --symbols images -o made --json-out made".to_owned(),
+        "import process.kwab.log -o made --json-out made --force".to_owned(),
+    ] {
+        let _ = fs::remove_file(at.join("made"));
+        fs::copy(data("data/exchange/process.strace"), at.join("process.kwab.log")).expect("copied");
+        let output = run(at, &line.split(' ').collect::<Vec<_>>());
+        assert_eq!(output.status.code(), Some(2), "{line}: {}", text(&output.stderr));
+        let made = fs::read(at.join("made")).expect("one of the two");
+        assert!(!made.starts_with(b"{"), "{line}: the report has replaced it");
+    }
+}
+
+#[test]
+fn the_command_that_comes_next_is_one_for_any_name() {
+    let folder = prepared();
+    let at = folder.path();
+    stdout_of(at, &["pack", "process.kwab", "-o", "p.zip", "--symbols", "images"]);
+    for (name, next) in [("it is", "'it is/dump.kwab'"), ("-f", "./-f/dump.kwab"), ("a;b", "'a;b/dump.kwab'")] {
+        let page = stdout_of(at, &["open", "p.zip", &format!("--output={name}")]);
+        assert!(page.ends_with(&format!("next: kwab {next}\n")), "{page}");
+    }
+    let core = data("data/exchange/process.core.gz");
+    let output = run(at, &["import", &core.to_string_lossy(), "-o", "my dump.kwab"]);
+    assert!(text(&output.stderr).contains("next: kwab inspect 'my dump.kwab'\n"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn images_behind_a_link_are_not_those_of_a_pack() {
+    let folder = prepared();
+    let at = folder.path();
+    stdout_of(at, &["pack", "process.kwab", "-o", "p.zip", "--symbols", "images"]);
+    stdout_of(at, &["open", "p.zip"]);
+    let named = || text(&run(at, &["inspect", "p/dump.kwab", "--section", "bt"]).stdout).contains("process.c:24");
+    assert!(named());
+    fs::rename(at.join("p/images"), at.join("elsewhere")).expect("moved");
+    std::os::unix::fs::symlink("../elsewhere", at.join("p/images")).expect("linked");
+    assert!(!named());
+}

@@ -408,6 +408,33 @@ fn a_raw_log_is_escaped_on_a_terminal_and_raw_when_asked_for_or_piped() {
 }
 
 #[test]
+fn a_dump_that_is_followed_says_so_and_shows_what_its_file_then_holds() {
+    let folder = folder();
+    let at = folder.path();
+    let (first, second) = (imported(at, "kevlar-panic-socket"), imported(at, "kevlar-segv-children"));
+    let headline = |dump: &str| {
+        let page = common::text(&common::run(at, &["triage", dump]).stdout);
+        page.lines().next().expect("a headline").chars().take(24).collect::<String>()
+    };
+    let headlines = [headline(&first), headline(&second)];
+    assert_ne!(headlines[0], headlines[1]);
+    std::fs::copy(at.join(&first), at.join("live.kwab")).expect("copied");
+    let mut session = Session::tui(at, "live.kwab", 30, 120);
+    session.sees(&headlines[0]);
+    session.sees("Triage");
+    let says_so = |session: &Session| session.screen().lines().next().is_some_and(|line| line.contains("following  "));
+    assert!(!says_so(&session));
+    session.press("f");
+    session.until("the first line says that it is followed", says_so);
+    std::fs::copy(at.join(&second), at.join("new.kwab")).expect("copied");
+    std::fs::rename(at.join("new.kwab"), at.join("live.kwab")).expect("renamed");
+    session.sees(&headlines[1]);
+    session.press("f");
+    session.until("it is no longer followed", |session| !says_so(session));
+    session.press("QQ");
+}
+
+#[test]
 fn a_directory_alone_opens_the_interface_on_a_terminal() {
     let folder = folder();
     let _dump = imported(folder.path(), "kevlar-panic-socket");

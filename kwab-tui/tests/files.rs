@@ -112,6 +112,43 @@ fn a_dump_that_changes_faster_than_it_is_read_is_read_to_its_end() {
     assert_eq!(driven.app.workspace().session().generation(), reading, "the read that has begun is not given up");
 }
 
+#[test]
+fn what_is_looked_at_stays_until_the_dump_that_is_followed_has_been_read_again() {
+    let (of, folder) = (|name: &str| folder().join("crashes").join(name), tempfile::tempdir().expect("a folder"));
+    let file = folder.path().join("live.kwab");
+    std::fs::copy(of("rich.kwab"), &file).expect("copied");
+    let mut driven = Driven::new(&file, (100, 30));
+    let look = |driven: &Driven| {
+        let workspace = driven.app.workspace();
+        let crash = workspace.session().crash().expect("open");
+        let headline = crash.report().map(|report| report.headline.clone());
+        (headline, workspace.view().map(|view| view.len()), workspace.selected(), workspace.session().generation())
+    };
+    assert!(!driven.screen().contains("following"));
+    driven.keys(&["9", "g", "j", "j", "f"]);
+    assert!(driven.screen().lines().next().expect("a header").contains("following  "), "{}", driven.screen());
+    let before = look(&driven);
+    std::fs::copy(of("null-dereference.kwab"), &file).expect("copied");
+    // The jobs are not done yet: the dump is being read.
+    let unread = driven.app.update(Action::Command(Command::Live)).len()
+        + driven.app.update(Action::Command(Command::Live)).len();
+    assert!(unread > 0, "it is read again");
+    let meanwhile = look(&driven);
+    assert!(meanwhile.3 > before.3, "another reading");
+    assert_eq!((meanwhile.0, meanwhile.1, meanwhile.2), (before.0.clone(), before.1, before.2));
+    assert!(driven.screen().contains("following"));
+    driven.keys(&["f", "f"]);
+    let after = look(&driven);
+    assert!(after.0 != before.0 && after.1 != before.1 && after.2 == before.2, "{before:?}, {after:?}");
+    // A file that cannot be read leaves what was read.
+    std::fs::remove_file(&file).expect("removed");
+    driven.keys(&["f", "f"]);
+    let gone = look(&driven);
+    assert_eq!((gone.0, gone.1, gone.2), (after.0, after.1, after.2));
+    driven.keys(&["f"]);
+    assert!(!driven.screen().lines().next().expect("a header").contains("following"), "{}", driven.screen());
+}
+
 /// Exports the list that is shown to `path`; what the interface then says.
 fn export(driven: &mut Driven, path: &Path) -> String {
     driven.act(Action::Command(Command::Export));

@@ -52,6 +52,7 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
     built.extend(inputs::images_of_packs());
     let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built);
     let found = images::load(case, &mut finder, &IndexCache::of_user());
+    inputs::were_read(options.paths.iter().map(PathBuf::as_path).chain(finder.taken().iter().map(PathBuf::as_path)));
     if !options.paths.is_empty() {
         for problem in &found.problems {
             output::remark(&format!("kwab: {}\n", plain::line(problem)));

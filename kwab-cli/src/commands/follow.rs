@@ -109,7 +109,7 @@ impl Session<'_> {
             let now = Instant::now();
             let due = self.follower.next_due().map_or(NAP, |due| due.saturating_duration_since(now)).min(NAP);
             let events = match console.chunks.recv_timeout(due) {
-                Ok(Chunk::Bytes(bytes)) => self.follower.take(&bytes, Instant::now()),
+                Ok(Chunk::Bytes(bytes, at)) => self.follower.take(&bytes, at),
                 Ok(Chunk::Skipped(files)) => Ok(vec![FollowEvent::Skipped { files }]),
                 Ok(Chunk::Failed(error)) => {
                     problem = Some(about(Path::new(&console.name), system(&error)));

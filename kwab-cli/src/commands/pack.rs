@@ -8,7 +8,7 @@
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{self, BufWriter, Cursor, Read, Seek, SeekFrom, Write as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
@@ -20,8 +20,8 @@ use kwab::symbols::{BuildId, Finder, ImageBytes, Wanted};
 use super::{analyse, open_file, redact as redacted};
 use crate::failure::{DAMAGED, about, is_stdio, shown, system};
 use crate::output::{self, Output};
-use crate::render;
 use crate::sharing::Pack;
+use crate::{inputs, render};
 
 /// The content of a part.
 enum Content {
@@ -50,7 +50,7 @@ impl Seek for Content {
 /// Runs the command.
 pub(crate) fn run(arguments: &Pack) -> Result<ExitCode> {
     let inputs = std::iter::once(&arguments.dump).chain(&arguments.inputs).chain(&arguments.symbols);
-    let inputs = inputs.map(std::path::PathBuf::as_path);
+    let inputs = inputs.map(PathBuf::as_path);
     let output = Output::of(Some(&arguments.output), arguments.force, inputs)?.of_binary()?;
     if output.is_stdout() && arguments.json {
         bail!("--json and the pack would both go to stdout; name a file with -o");
@@ -145,6 +145,7 @@ fn parts_of(arguments: &Pack, dump: Content, file: DumpFile) -> Result<(Manifest
             Err(_) => manifest.missing.push(name),
         }
     }
+    inputs::were_read(finder.taken().iter().map(PathBuf::as_path));
     for input in &arguments.inputs {
         let path = format!("inputs/{}", plain_name(input));
         parts.push(part(path, PackRole::Input, None, Content::File(opened(input)?)));

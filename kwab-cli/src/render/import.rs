@@ -1,10 +1,12 @@
 //! What an import says on stderr.
 
 use std::fmt::Write as _;
+use std::path::Path;
 use std::time::Duration;
 
 use kwab::import::{DumpSummary, ImportReport};
 use kwab::plain;
+use kwab::report::command;
 
 use super::{bytes, count, cut, grouped};
 
@@ -42,7 +44,8 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
     }
     out.push_str(&losses(report));
     if let Some(path) = report.dumps.first().and_then(|dump| dump.path.as_ref()) {
-        let _ = writeln!(out, "next: kwab inspect {}", plain::line(path));
+        let named = command::arguments(Path::new(path), 1);
+        let _ = writeln!(out, "next: kwab inspect {}", plain::line(&named));
     }
     out
 }
@@ -51,9 +54,7 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
 fn row(dump: &DumpSummary, dry_run: bool, has_lines: bool) -> String {
     let name = dump.path.as_deref().map_or_else(
         || if dry_run { format!("crash {}", dump.number) } else { "–".to_string() },
-        |path| {
-            std::path::Path::new(path).file_name().map_or(path.to_string(), |name| name.to_string_lossy().into_owned())
-        },
+        |path| Path::new(path).file_name().map_or(path.to_string(), |name| name.to_string_lossy().into_owned()),
     );
     let name = if dry_run && dump.number == 0 { "recording".to_string() } else { name };
     let line = format!("  {name}  boot {}  {:<9}  {}  {}", dump.boot, dump.kind, dump.subject, dump.cause);

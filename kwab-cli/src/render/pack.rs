@@ -5,6 +5,7 @@ use std::path::Path;
 
 use kwab::pack::{DUMP, Manifest};
 use kwab::plain;
+use kwab::report::command;
 
 use super::{bytes, count};
 
@@ -25,12 +26,13 @@ pub(crate) fn packed(manifest: &Manifest, name: &str) -> String {
 }
 
 /// What was restored, and where to begin.
-pub(crate) fn restored(manifest: &Manifest, folder: &Path) -> String {
-    let folder = folder.display().to_string();
+pub(crate) fn restored(manifest: &Manifest, to: &Path) -> String {
+    let folder = to.display().to_string();
     let files = count(manifest.files.len() as u64, "file", "files");
     let mut out = format!("{}: {files}, all digests are right\n", plain::line(&folder));
     list(&mut out, manifest);
-    let _ = writeln!(out, "next: kwab {}/{DUMP}", plain::line(&folder));
+    let named = command::arguments(&to.join(DUMP), 1);
+    let _ = writeln!(out, "next: kwab {}", plain::line(&named));
     out
 }
 

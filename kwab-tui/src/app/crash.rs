@@ -1,6 +1,6 @@
 //! An open crash: its lists as they arrive, how each is looked at, its marks.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -31,6 +31,18 @@ pub struct Crash {
     skipped: Vec<String>,
     /// Lists that show their last row when they arrive.
     ends: Vec<Slot>,
+    /// Lists of the reading before, which are shown until those of this one arrive.
+    old: BTreeSet<Slot>,
+    /// Whether this reading has said what the crash is about.
+    is_told: bool,
+}
+
+/// What of a reading is shown until the next one has it.
+pub(super) struct Kept {
+    report: Option<Arc<Report>>,
+    views: BTreeMap<Slot, Arc<dyn View>>,
+    shown: BTreeMap<Slot, Option<Arc<Vec<u32>>>>,
+    skipped: Vec<String>,
 }
 
 /// What drawing and tests read.
@@ -106,6 +118,28 @@ impl Crash {
             comparison: None,
             skipped: Vec::new(),
             ends: Vec::new(),
+            old: BTreeSet::new(),
+            is_told: false,
+        }
+    }
+
+    /// What is to be shown until the dump has been read again; nothing of a comparison, whose lists are of two dumps.
+    pub(super) fn kept(&self) -> Option<Kept> {
+        let shown = self.lists.iter().map(|(slot, list)| (*slot, list.shown.clone())).collect();
+        let (report, views, skipped) = (self.report.clone(), self.views.clone(), self.skipped.clone());
+        self.comparison.is_none().then_some(Kept { report, views, shown, skipped })
+    }
+
+    /// Shows what the reading before had.
+    pub(super) fn keep(&mut self, kept: Kept) {
+        (self.report, self.skipped) = (kept.report, kept.skipped);
+        for (slot, view) in kept.views {
+            if self.views.contains_key(&slot) {
+                continue;
+            }
+            self.list_mut(slot).shown = kept.shown.get(&slot).cloned().flatten();
+            self.views.insert(slot, view);
+            self.old.insert(slot);
         }
     }
 
@@ -122,7 +156,8 @@ impl Crash {
 
     /// Whether what happened is still being read.
     pub(super) fn is_loading(&self) -> bool {
-        self.failed.is_none() && self.comparison.is_none() && !self.views.contains_key(&Slot::Log)
+        let is_read = self.views.contains_key(&Slot::Log) && !self.old.contains(&Slot::Log);
+        self.failed.is_none() && self.comparison.is_none() && !is_read
     }
 
     /// Lists that are to show their last row when they arrive.
@@ -154,7 +189,15 @@ impl Crash {
     pub(super) fn install(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();
-        if self.ends.contains(&slot) {
+        if self.old.remove(&slot) {
+            // The rows that a filter left were those of the list before, and the selection may have moved in it.
+            let before = self.views.get(&slot).map_or(0, |view| view.len());
+            let is_at_end = GROWING.contains(&slot) && list.selected + 1 == before;
+            list.shown = None;
+            if is_at_end {
+                list.selected = view.len().saturating_sub(1);
+            }
+        } else if self.ends.contains(&slot) {
             list.selected = view.len().saturating_sub(1);
         } else if !list.placed && list.selected == 0 && GROWING.contains(&slot) {
             let death = death.and_then(|line| view.find(&Target::Line(line)));
@@ -204,7 +247,7 @@ impl Crash {
 impl Crash {
     /// Takes what the crash is about; gives the facts of both once those of a comparison are known.
     pub(super) fn take_report(&mut self, report: Arc<Report>) -> Option<Arc<dyn View>> {
-        self.report = Some(report);
+        (self.report, self.is_told) = (Some(report), true);
         self.compared_reports()
     }
 
@@ -222,6 +265,9 @@ impl Crash {
     pub(super) fn fail(&mut self, text: &str) {
         if self.report.is_none() {
             self.failed = Some(text.to_string());
+        } else if !self.is_told {
+            // It cannot be read again now: what is shown is all that there is.
+            self.old.clear();
         }
     }
 }

@@ -89,12 +89,15 @@ impl Session {
         jobs
     }
 
-    /// Reads the open dump again after it has grown; a list that was at its end stays there.
+    /// Reads the open dump again after it has grown: what is shown stays until it has been read, and a list that is at
+    /// its end then stays there.
     pub(super) fn go_on(&mut self) -> Vec<Job> {
         let ends = self.crash.as_ref().map_or_else(Vec::new, Crash::at_ends);
+        let kept = self.crash.as_ref().and_then(Crash::kept);
         let jobs = self.reopen();
         if let Some(crash) = &mut self.crash {
             crash.stay_at(ends);
+            kept.into_iter().for_each(|kept| crash.keep(kept));
         }
         jobs
     }

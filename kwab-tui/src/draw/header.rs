@@ -56,8 +56,17 @@ pub(super) fn draw(app: &App, layout: &Layout, buffer: &mut Buffer) {
     }
 }
 
-/// What is being done, or how the dump stands.
+/// What is being done, or how the dump stands, and whether it is followed.
 fn state(app: &App) -> Line {
+    let state = standing(app);
+    if !app.workspace().is_followed() {
+        return state;
+    }
+    state.pieces.into_iter().fold(Line::of(Tone::Good, "following  "), |line, (tone, text)| line.and(tone, text))
+}
+
+/// What is being done, or how the dump stands.
+fn standing(app: &App) -> Line {
     if let Some((what, percent)) = app.status().progress() {
         return Line::of(Tone::Care, format!("{what} {percent} %"));
     }

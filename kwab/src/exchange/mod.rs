@@ -18,6 +18,7 @@ pub mod open;
 mod process;
 mod qemu;
 mod strace;
+mod text_lines;
 
 #[cfg(test)]
 mod tests;

@@ -7,7 +7,7 @@
 //! known only where the resets before it are all of one processor. A reset behind a triple fault is of all processors.
 
 use std::collections::{BTreeSet, VecDeque};
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, Read};
 
 use kwab_format::record::{
     Arch, CauseKind, Cpu, CpuState, FlightEvent, FlightKind, Identity, Note, NoteKind, Reason, Reg, RegId,
@@ -15,6 +15,7 @@ use kwab_format::record::{
 };
 use kwab_format::{List, SectionKind};
 
+use super::text_lines::for_each_line;
 use crate::capture::registers::{Processor, take};
 use crate::decode::exception_name;
 use crate::import::emit::DumpWriter;
@@ -34,9 +35,8 @@ const MOST_CPUS: usize = 2;
 const MOST_REGISTERS: usize = 64;
 /// Triple faults that become dumps: a machine that cannot boot resets for ever.
 const MOST_DEATHS: u64 = 256;
-/// Bytes of other lines that are kept for each death, and of a line.
+/// Bytes of other lines that are kept for each death.
 const MOST_TEXT: usize = 64 << 10;
-const LONGEST_LINE: u64 = 64 << 10;
 /// Lines at the beginning of a text that decide whether it is QEMU's.
 const LOOKED_AT: usize = 64;
 /// No exception was being delivered.
@@ -227,24 +227,12 @@ pub(super) fn import(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     let mut maker = Maker::new(options, head, 0);
-    let mut input = BufReader::new(input);
     let mut reading = Reading::default();
-    let (mut offset, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let read = Read::take(&mut input, LONGEST_LINE).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| ImportError::Read { offset, error })? as u64;
-        if read == 0 {
-            break;
-        }
-        (offset, reading.lines) = (offset + read, reading.lines + 1);
-        if reading.lines % (1 << 16) == 0 {
-            progress(offset);
-        }
-        if let Some(death) = reading.take(&String::from_utf8_lossy(&line)) {
-            maker.add(|out| death.write(&options.source, out))?;
-        }
-    }
+    let end = for_each_line(input, progress, |line, at| {
+        reading.lines = at.lines;
+        let Some(death) = reading.take(line) else { return Ok(()) };
+        maker.add(|out| death.write(&options.source, out))
+    })?;
     if reading.deaths == 0 {
         let recording = TripleFault { events: reading.recent.into(), text: reading.text, ..TripleFault::default() };
         maker.add(|out| recording.write(&options.source, out))?;
@@ -252,7 +240,7 @@ pub(super) fn import(
     let more = reading.deaths.saturating_sub(MOST_DEATHS);
     let cut = (more > 0).then(|| format!("{more} more triple faults were left out; the first {MOST_DEATHS} are dumps"));
     let (mut report, dumps) = maker.finish(reading.lines, cut);
-    (report.bytes, report.events) = (offset, reading.events);
+    (report.bytes, report.events) = (end.bytes, reading.events);
     Ok((report, dumps))
 }
 

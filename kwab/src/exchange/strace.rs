@@ -6,7 +6,7 @@
 //! that dies end by the same signal, which is one death.
 
 use std::collections::{HashMap, VecDeque};
-use std::io::{self, BufRead as _, BufReader, Read};
+use std::io::{self, Read};
 
 use kwab_format::SectionKind;
 use kwab_format::record::{
@@ -16,6 +16,7 @@ use linux_abi::Errno;
 use linux_abi::signals::Signal;
 
 use super::process::is_deadly;
+use super::text_lines::for_each_line;
 use crate::import::emit::DumpWriter;
 use crate::import::made::{Maker, Told};
 use crate::import::segment::Out;
@@ -31,9 +32,12 @@ const MOST_BYTES: usize = 8 << 20;
 /// Threads that are told apart, and deaths that become dumps.
 const MOST_THREADS: usize = 1 << 12;
 const MOST_DEATHS: u64 = 256;
-/// Bytes of the lines that are kept for each death, of a line, and of a command line.
+/// Bytes of all dumps, beside four times the text, after which a dump has its process and the last calls only: each
+/// death repeats what was before it.
+const MOST_WRITTEN: u64 = 64 << 20;
+const LEAST_CALLS: usize = 256;
+/// Bytes of the lines that are kept for each death, and of a command line.
 const MOST_TEXT: usize = 64 << 10;
-const LONGEST_LINE: u64 = 64 << 10;
 const MOST_COMMAND: usize = 4096;
 /// Bytes of a call that has not returned, and of what is told of a signal.
 const MOST_BEGUN: usize = 4096;
@@ -69,29 +73,18 @@ pub(super) fn import(
     progress: &mut dyn FnMut(u64),
 ) -> Result<(ImportReport, Vec<PendingDump>), ImportError> {
     let mut maker = Maker::new(options, head, head.len() as u64);
-    let mut input = BufReader::new(input);
     let mut run = Run::default();
-    let (mut offset, mut line) = (0, Vec::new());
-    loop {
-        line.clear();
-        let read = Read::take(&mut input, LONGEST_LINE).read_until(b'\n', &mut line);
-        let read = read.map_err(|error| ImportError::Read { offset, error })? as u64;
-        if read == 0 {
-            break;
-        }
-        (offset, run.lines) = (offset + read, run.lines + 1);
-        if run.lines % (1 << 16) == 0 {
-            progress(offset);
-        }
-        if let Some(death) = run.take(&String::from_utf8_lossy(&line)) {
-            maker.add(|out| run.write(Some(death), &options.source, out))?;
-        }
-    }
+    let end = for_each_line(input, progress, |line, at| {
+        run.lines = at.lines;
+        let Some(death) = run.take(line) else { return Ok(()) };
+        run.is_short = maker.bytes() > MOST_WRITTEN.saturating_add(at.bytes.saturating_mul(4));
+        maker.add(|out| run.write(Some(death), &options.source, out))
+    })?;
     if run.deaths == 0 {
         maker.add(|out| run.write(None, &options.source, out))?;
     }
     let (mut report, dumps) = maker.finish(run.lines, run.lost());
-    (report.bytes, report.events) = (offset, run.calls);
+    (report.bytes, report.events) = (end.bytes, run.calls);
     Ok((report, dumps))
 }
 
@@ -131,6 +124,8 @@ struct Run {
     ring_bytes: usize,
     /// The last lines.
     text: VecDeque<u8>,
+    /// Whether a dump has its process and the last calls only.
+    is_short: bool,
     /// The thread that ended with the line before.
     gone: Option<u32>,
     /// The process that died last, and by which signal: its other threads end likewise.
@@ -291,10 +286,13 @@ impl Run {
         if let Some(death) = &death {
             out.put(SectionKind::CAUSE, &death.record());
         }
-        for (index, kept) in self.ring.iter().enumerate() {
+        let calls = if self.is_short { self.ring.len().min(LEAST_CALLS) } else { self.ring.len() };
+        for (index, kept) in self.ring.iter().skip(self.ring.len() - calls).enumerate() {
             self.call(index as u64, kept, out);
         }
-        let mut threads: Vec<_> = self.threads.iter().filter(|(tid, _)| **tid != 0).collect();
+        let pid = death.as_ref().and_then(|death| death.pid).filter(|_| self.is_short);
+        let told = |thread: &Traced| pid.is_none_or(|pid| pid == thread.pid);
+        let mut threads: Vec<_> = self.threads.iter().filter(|(tid, thread)| **tid != 0 && told(thread)).collect();
         threads.sort_unstable_by_key(|(tid, _)| **tid);
         for (tid, thread) in threads {
             let record = Task {
@@ -307,8 +305,8 @@ impl Run {
             };
             out.put(SectionKind::TASKS, &record);
         }
-        if self.calls > self.ring.len() as u64 {
-            let text = format!("the last {} of {} calls", self.ring.len(), self.calls);
+        if self.calls > calls as u64 {
+            let text = format!("the last {calls} of {} calls", self.calls);
             let record = Note { kind: Some(NoteKind::REMARK), text: Some(text.as_bytes()), ..Note::default() };
             out.put(SectionKind::NOTES, &record);
         }
@@ -317,7 +315,7 @@ impl Run {
         out.put(SectionKind::KEPT, &record);
         out.check()?;
         let line = death.as_ref().and_then(|death| death.line);
-        Ok(Told { death, line, events: self.ring.len() as u64, missing: Vec::new() })
+        Ok(Told { death, line, events: calls as u64, missing: Vec::new() })
     }
 
     fn call(&self, index: u64, kept: &Kept, out: &mut DumpWriter<Out>) {

@@ -75,3 +75,25 @@ fn mutated_texts_of_strace_end_without_a_panic_and_within_their_bytes() {
         assert!(written < 64 * long.len() as u64, "{written}");
     });
 }
+
+#[test]
+fn many_deaths_after_many_calls_are_dumps_of_their_last_calls_only() {
+    use std::fmt::Write as _;
+    const DEATHS: u32 = 100;
+    let mut log = String::new();
+    let long = "x".repeat(300);
+    (0..8000).for_each(|_| writeln!(log, "100  write(1, \"{long}\", 300) = 300").expect("a string"));
+    for pid in 200..200 + DEATHS {
+        let told = "--- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x10} ---";
+        writeln!(log, "{pid}  {told}\n{pid}  +++ killed by SIGSEGV (core dumped) +++").expect("a string");
+    }
+    let (_, dumps) = text(&log);
+    assert_eq!(dumps.len(), DEATHS as usize);
+    let written: u64 = dumps.iter().map(|dump| dump.summary.bytes).sum();
+    let promised = (64 << 20) + 4 * log.len() as u64;
+    assert!((promised..promised + (24 << 20)).contains(&written), "{written} bytes of {promised}");
+    let last = dump_of(dumps.into_iter().next_back().expect("one"));
+    assert_eq!(Death::of(&last).and_then(|death| death.pid), Some(199 + DEATHS));
+    let calls: Vec<SyscallRecord<'_>> = last.records().collect();
+    assert_eq!((calls.len(), calls.last().and_then(|call| call.stamp.line)), (256, Some(8000)));
+}

@@ -65,10 +65,31 @@ pub(super) fn add(ranges: &mut BTreeMap<u64, Vec<u8>>, mut start: u64, mut bytes
         let next = ranges.range(start..).next().map_or(u64::MAX, |(next, _)| *next);
         let length = bytes.len().min(usize::try_from(next - start).unwrap_or(usize::MAX));
         if length == 0 {
-            break;
+            // The next range touches the one before: it is skipped in turn. Behind the last address nothing is.
+            if next == u64::MAX {
+                break;
+            }
+            continue;
         }
         ranges.insert(start, bytes[..length].to_vec());
         bytes = &bytes[length..];
         start = start.saturating_add(length as u64);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_lies_behind_two_ranges_that_touch_is_added_too() {
+        let mut ranges = BTreeMap::new();
+        add(&mut ranges, 10, &[1; 10]);
+        add(&mut ranges, 20, &[2; 10]);
+        add(&mut ranges, 0, &[3; 50]);
+        let found: Vec<_> = ranges.iter().map(|(start, bytes)| (*start, bytes.len(), bytes[0])).collect();
+        assert_eq!(found, [(0, 10, 3), (10, 10, 1), (20, 10, 2), (30, 20, 3)]);
+        add(&mut ranges, u64::MAX - 4, &[4; 10]);
+        assert_eq!(ranges.last_key_value().map(|(start, bytes)| (*start, bytes.len())), Some((u64::MAX - 4, 4)));
     }
 }

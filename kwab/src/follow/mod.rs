@@ -124,7 +124,7 @@ impl Follower {
         Ok(Self { settings, names, watch, window, crash: None, last_byte: now, told_silence: false })
     }
 
-    /// Takes bytes of the console.
+    /// Takes bytes of the console that came at `now`.
     ///
     /// # Errors
     /// Those of writing a dump.
@@ -132,6 +132,10 @@ impl Follower {
         let mut events = Vec::new();
         if bytes.is_empty() {
             return Ok(events);
+        }
+        // A crash that has been announced and is over gets none of them, however late they are taken.
+        if self.crash.as_ref().is_some_and(|crash| crash.is_told() && now >= self.forget_at(crash)) {
+            self.act(now, &mut events)?;
         }
         self.last_byte = now;
         if std::mem::take(&mut self.told_silence) {

@@ -147,6 +147,18 @@ fn a_report_without_an_end_is_announced_after_silence_and_the_end_of_the_console
 }
 
 #[test]
+fn a_crash_that_is_over_gets_no_line_that_came_after_it_however_late_it_is_taken() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    bench.take(OOPS);
+    assert_eq!(crashes(&bench.pass(100)).len(), 1);
+    // The follower was not scheduled meanwhile.
+    bench.now += Duration::from_secs(2);
+    bench.take("[    9.0] between\n");
+    assert!(bench.follower.is_idle() && !bench.log("c-1.kwab").contains("between"));
+}
+
+#[test]
 fn silence_is_told_once_and_leaves_the_last_lines() {
     let mut bench = Bench::new();
     bench.take(BANNER);

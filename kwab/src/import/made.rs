@@ -87,6 +87,12 @@ impl<'o> Maker<'o> {
         Ok(())
     }
 
+    /// Bytes of all dumps that were added.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.dumps.iter().map(|dump| dump.summary.bytes).sum()
+    }
+
     fn made(&mut self, fill: impl FnOnce(&mut DumpWriter<Out>) -> io::Result<Told>) -> io::Result<PendingDump> {
         let out = match &self.options.folder {
             Some(folder) => Out::File(Unnamed::in_folder(folder)?),

@@ -86,7 +86,9 @@ pub struct Manifest {
 pub fn images_beside(dump: &Path) -> Option<PathBuf> {
     let folder = folder_of(dump);
     let images = folder.join("images");
-    (folder.join(MANIFEST).is_file() && images.is_dir()).then_some(images)
+    // Restoring makes no links; what one leads to did not come with the pack.
+    let is_own = std::fs::symlink_metadata(&images).is_ok_and(|meta| meta.is_dir());
+    (folder.join(MANIFEST).is_file() && is_own).then_some(images)
 }
 
 /// Bytes that an archive of this length may unpack to.

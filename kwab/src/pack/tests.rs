@@ -126,11 +126,42 @@ fn what_differs_from_the_list_is_refused() {
     let sound = archive(&manifest, &[(DUMP, b"dump")]);
     refuses(&[b"x", &sound[..]].concat(), "does not lie at its end");
     let mut many = sound.clone();
-    many[sound.len() - 12..sound.len() - 10].copy_from_slice(&[0xff; 2]);
+    many[sound.len() - 14..sound.len() - 10].copy_from_slice(&[0xff; 4]);
     refuses(&many, "too many entries");
     for length in 0..sound.len() {
         refuses(&sound[..length], "");
     }
+}
+
+/// An end record behind an archive: what it says of entries here and in all, and where its directory begins.
+fn behind(archive: &[u8], here: u16, entries: u16, start: usize) -> Vec<u8> {
+    let size = (archive.len() - start) as u32;
+    let sizes = [size.to_le_bytes(), (start as u32).to_le_bytes()].concat();
+    let counts = [here.to_le_bytes(), entries.to_le_bytes()].concat();
+    [archive, b"PK\x05\x06\0\0\0\0", &counts, &sizes, &[0, 0]].concat()
+}
+
+#[test]
+fn an_end_record_that_hides_another_one_is_refused() {
+    let mut manifest = empty();
+    manifest.files = vec![listed(DUMP, PackRole::Dump, b"dump")];
+    let sound = archive(&manifest, &[(DUMP, b"dump")]);
+    let directory = memchr::memmem::find(&sound, b"PK\x01\x02").unwrap();
+    refuses(&behind(&sound, 2, 2, sound.len()), "its directory is not one of so many entries");
+    refuses(&behind(&sound, 2, 2, directory), "its directory is not one of so many entries");
+    refuses(&behind(&sound, 1, 2, directory), "on other disks");
+    let mut many = sound.clone();
+    many[sound.len() - 14..sound.len() - 10].copy_from_slice(&[3, 0, 3, 0]);
+    refuses(&many, "its directory is not one of so many entries");
+}
+
+#[test]
+fn a_dump_under_another_name_is_refused() {
+    let mut manifest = empty();
+    manifest.files = vec![listed("notes/x", PackRole::Dump, b"dump")];
+    refuses(&archive(&manifest, &[("notes/x", b"dump")]), "another name");
+    manifest.files.push(listed(DUMP, PackRole::Note, b"note"));
+    refuses(&archive(&manifest, &[("notes/x", b"dump"), (DUMP, b"note")]), "another name");
 }
 
 #[test]

@@ -13,11 +13,13 @@ use sha2::{Digest as _, Sha256};
 use zip::ZipArchive;
 use zip::result::ZipError;
 
-use super::{LONGEST_MANIFEST, MANIFEST, MOST_FILES, Manifest, PackRole, SCHEMA, hex, is_path, most_unpacked};
+use super::{DUMP, LONGEST_MANIFEST, MANIFEST, MOST_FILES, Manifest, PackRole, SCHEMA, hex, is_path, most_unpacked};
 use crate::output::{folder_of, name_folder};
 
 /// Bytes of the end record of an archive without a comment (APPNOTE.TXT, 4.3.16).
 const END_LEN: u64 = 22;
+/// Bytes of a header in its directory, before the name (APPNOTE.TXT, 4.3.12).
+const HEADER_LEN: usize = 46;
 /// Bytes of the directory of an archive: 256 for each entry are more than a name and its fields take.
 const LONGEST_DIRECTORY: u32 = 256 * (MOST_FILES as u32 + 1);
 
@@ -104,9 +106,12 @@ fn entries(archive: &mut (impl Read + Seek), length: u64) -> Result<usize, Unpac
     archive.seek(SeekFrom::Start(at))?;
     let mut end = [0; END_LEN as usize];
     archive.read_exact(&mut end)?;
-    let [b'P', b'K', 5, 6, 0, 0, 0, 0, _, _, low, high, sizes @ .., 0, 0] = end else {
+    let [b'P', b'K', 5, 6, 0, 0, 0, 0, here_low, here_high, low, high, sizes @ .., 0, 0] = end else {
         return Err(UnpackError::Foreign("it does not end as a ZIP archive without a comment does"));
     };
+    if [here_low, here_high] != [low, high] {
+        return Err(UnpackError::Foreign("parts of it are on other disks"));
+    }
     let [a, b, c, d, e, f, g, h] = sizes;
     let (size, start) = (u32::from_le_bytes([a, b, c, d]), u32::from_le_bytes([e, f, g, h]));
     if u64::from(start) + u64::from(size) != at {
@@ -116,7 +121,25 @@ fn entries(archive: &mut (impl Read + Seek), length: u64) -> Result<usize, Unpac
     if entries > MOST_FILES + 1 || size > LONGEST_DIRECTORY {
         return Err(UnpackError::Foreign("it has too many entries"));
     }
-    Ok(entries)
+    let mut directory = vec![0; size as usize];
+    archive.seek(SeekFrom::Start(start.into()))?;
+    archive.read_exact(&mut directory)?;
+    match headers(&directory) == Some(entries) && start != u32::MAX {
+        true => Ok(entries),
+        false => Err(UnpackError::Foreign("its directory is not one of so many entries")),
+    }
+}
+
+/// Headers in a directory that consists of them (APPNOTE.TXT, 4.3.12). The reader goes back to an earlier end record
+/// when the last one leads it to something else, and one in front of it may have millions of entries.
+fn headers(mut directory: &[u8]) -> Option<usize> {
+    let mut count = 0;
+    while let Some((header, rest)) = directory.split_first_chunk::<HEADER_LEN>() {
+        let length = |at: usize| usize::from(u16::from_le_bytes([header[at], header[at + 1]]));
+        directory = rest.get(length(28) + length(30) + length(32)..)?;
+        count += usize::from(header.starts_with(b"PK\x01\x02"));
+    }
+    directory.is_empty().then_some(count)
 }
 
 /// The list, checked against the entries.
@@ -145,8 +168,8 @@ fn manifest<R: Read + Seek>(archive: &mut ZipArchive<R>) -> Result<Manifest, Unp
             return Err(refused("listed twice", &file.path));
         }
     }
-    if manifest.files.iter().filter(|file| file.role == PackRole::Dump).count() != 1 {
-        return Err(UnpackError::Foreign("it has no dump, or several"));
+    if manifest.files.iter().any(|file| (file.role == PackRole::Dump) != (file.path == DUMP)) || !names.contains(DUMP) {
+        return Err(UnpackError::Foreign("it has no dump, or several, or one under another name"));
     }
     for number in 0..archive.len() {
         let entry = archive.by_index_raw(number)?;

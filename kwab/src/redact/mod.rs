@@ -17,11 +17,13 @@ mod tests;
 mod texts;
 
 use std::io::{self, Write};
+use std::rc::Rc;
 
 use kwab_format::record::{Counter, DroppedSection, End, IndexEntry, KindTotal, Note, NoteKind, RecordKind, Records};
-use kwab_format::{BootId, DumpId, FileHeader, RecordType as _, SectionKind};
+use kwab_format::{BootId, Defect, DefectKind, DumpId, FileHeader, RecordType as _, SectionKind};
 use schemars::JsonSchema;
 use serde::Serialize;
+use sha2::{Digest as _, Sha256};
 
 pub use removed::RemovedField;
 
@@ -94,11 +96,11 @@ impl RedactReport {
 /// # Errors
 /// When `out` fails.
 pub fn redact(file: &DumpFile, name: &str, policy: Policy, out: &mut dyn Write) -> io::Result<RedactReport> {
-    let old = file.header.map(|header| header.dump_id).or_else(|| Some(file.sections.first()?.header.dump_id));
-    // Another dump, and the same one every time. The boot is not named: it is in the logs of the machine.
-    let mixed = old.unwrap_or_default().0.wrapping_mul(0x9e37_79b9_7f4a_7c15).rotate_left(23);
-    let mut writer = DumpWriter::new(out, FileHeader::new(DumpId(mixed ^ policy as u64), BootId::default()));
-    let mut rewriter = record::Rewriter::new(policy, known::Known::of(file));
+    let known = Rc::new(known::Known::of(file));
+    // The boot is not named: it is in the logs of the machine.
+    let id = id_of(file, policy, &known);
+    let mut writer = DumpWriter::new(out, FileHeader::new(id, BootId::default()));
+    let mut rewriter = record::Rewriter::new(policy, known);
     let mut report = RedactReport {
         schema: SCHEMA,
         input: name.to_owned(),
@@ -108,7 +110,7 @@ pub fn redact(file: &DumpFile, name: &str, policy: Policy, out: &mut dyn Write) 
         removed: Vec::new(),
         unknown_sections: 0,
         unknown_bytes: 0,
-        lost: file.defects.iter().map(ToString::to_string).collect(),
+        lost: file.defects.iter().map(told).collect(),
     };
     for (index, section) in file.sections.iter().enumerate() {
         let header = &section.header;
@@ -120,7 +122,7 @@ pub fn redact(file: &DumpFile, name: &str, policy: Policy, out: &mut dyn Write) 
         let payload = match file.payload(index) {
             Ok(payload) => payload,
             Err(defect) => {
-                report.lost.push(defect.to_string());
+                report.lost.push(told(&defect));
                 continue;
             }
         };
@@ -147,6 +149,40 @@ pub fn redact(file: &DumpFile, name: &str, policy: Policy, out: &mut dyn Write) 
         report.lost.push(format!("{too_long} records are longer than a section of a redacted dump can be"));
     }
     Ok(report)
+}
+
+/// Another dump, and the same one every time: named after what stays of its identity and its cause. The old id may be
+/// a digest of the file that was read, which tells what was removed to those who can guess.
+fn id_of(file: &DumpFile, policy: Policy, known: &Rc<known::Known>) -> DumpId {
+    let mut rewriter = record::Rewriter::new(policy, Rc::clone(known));
+    let mut digest = Sha256::new();
+    digest.update([policy as u8]);
+    for (index, section) in file.sections.iter().enumerate() {
+        let header = &section.header;
+        digest.update(header.kind.0.to_le_bytes());
+        digest.update(header.records.to_le_bytes());
+        if !matches!(header.kind, SectionKind::IDENTITY | SectionKind::CAUSE) || header.version != 0 {
+            continue;
+        }
+        let Ok(payload) = file.payload(index) else { continue };
+        for raw in Records::new(&payload).filter(|raw| !is_of_writer(raw.kind)) {
+            if let Some(kept) = rewriter.rewrite(raw) {
+                digest.update(kept.body);
+            }
+        }
+    }
+    let digest = digest.finalize();
+    DumpId(digest.first_chunk().map_or(0, |first| u64::from_le_bytes(*first)))
+}
+
+/// A defect without what is a digest of bytes that are removed, or the id of another dump.
+fn told(defect: &Defect) -> String {
+    let text = defect.to_string();
+    match defect.kind {
+        DefectKind::BadPayload { .. } => text.replace(&defect.kind.to_string(), "the payload's CRC is wrong"),
+        DefectKind::Foreign { .. } => text.replace(&defect.kind.to_string(), "a section of another dump lies here"),
+        _ => text,
+    }
 }
 
 /// Whether records of a kind are made by the writer of a dump, about its own sections.

@@ -23,7 +23,7 @@ const GROWTH: usize = 256;
 #[derive(Debug)]
 pub(super) struct Rewriter {
     policy: Policy,
-    known: Known,
+    known: Rc<Known>,
     /// What was removed so far.
     pub(super) removed: Removed,
     /// The record that is being written; kept for the next one.
@@ -65,7 +65,7 @@ enum Fate {
 }
 
 impl Rewriter {
-    pub(super) fn new(policy: Policy, known: Known) -> Self {
+    pub(super) fn new(policy: Policy, known: Rc<Known>) -> Self {
         Self { policy, known, removed: Removed::default(), scratch: Vec::new(), plans: BTreeMap::new() }
     }
 
@@ -191,13 +191,21 @@ impl Rewriter {
         let mut result = Ok(());
         out.nested(number, |out| {
             let mut rest = bytes;
-            while !rest.is_empty() && result.is_ok() {
-                let Some((body, behind)) = split_prefixed(rest) else {
+            while result.is_ok() {
+                // Elements without a field have nothing to judge, and a few kilobytes unpack to millions of them.
+                let empty = rest.iter().take_while(|length| **length == 0).count();
+                let (passed, behind) = rest.split_at(empty);
+                out.append(passed);
+                if behind.is_empty() {
+                    return;
+                }
+                let Some((body, behind)) = split_prefixed(behind) else {
                     result = Err(WireError::BadShape { number });
                     return;
                 };
                 rest = behind;
                 let held = if element == "Reg" { self.register(body, whose) } else { None };
+                let whose = if element == "PanicFrame" { self.of_frame(body, whose) } else { whose };
                 if held == Some(Holds::Private) {
                     self.removed.add(place.of(2), 8);
                     continue;
@@ -222,22 +230,25 @@ impl Rewriter {
         let (reg, _) = Reg::decode(body).ok()?;
         let Some(id) = reg.id else { return whose.user.then_some(Holds::Private) };
         let arm = whose.arch == Some(Arch::AARCH64);
+        let x86 = whose.arch.is_none_or(|arch| arch == Arch::X86_64);
         Some(match id.0 {
             0x102 | 0x110..=0x113 | 0x121 | 0x201 | 0x208 | 0x209 => Holds::Address,
             0x100 | 0x103 | 0x104 | 0x108 | 0x116 | 0x117 | 0x120 | 0x200 | 0x202..=0x207 => Holds::Count,
             31 | 32 if arm => Holds::Address,
-            _ if arm => {
-                if whose.user {
-                    Holds::Private
-                } else {
-                    Holds::Word
-                }
-            }
-            7 | 16 | 58 | 59 => Holds::Address,
-            49..=55 => Holds::Count,
+            7 | 16 | 58 | 59 if x86 => Holds::Address,
+            49 if x86 => Holds::Count,
+            // Linux prints the base of a segment in the place of its selector, and a program chooses where that is.
+            50..=55 if x86 && reg.value.is_some_and(|value| value > u64::from(u16::MAX)) => Holds::Address,
+            50..=55 if x86 => Holds::Count,
             _ if whose.user => Holds::Private,
             _ => Holds::Word,
         })
+    }
+
+    /// Whose a frame of a panic's list is: one that is not the kernel's is named by a program.
+    fn of_frame(&self, body: &[u8], whose: Whose) -> Whose {
+        let addr = PanicFrame::decode(body).ok().and_then(|(frame, _)| frame.addr);
+        Whose { kernel: whose.kernel && addr.is_none_or(|addr| self.known.is_kernel(addr)), ..whose }
     }
 
     fn number(&self, holds: Holds, value: u64, shape: Shape) -> bool {
@@ -318,7 +329,11 @@ impl Rewriter {
     fn whose(&self, raw: RawRecord<'_>) -> Whose {
         let known = &self.known;
         let half = |addr: Option<u64>| addr.is_none_or(|addr| known.is_kernel(addr));
-        let mut whose = Whose { kernel: true, user: false, arch: known.arch };
+        let mut whose = Whose { kernel: true, user: raw.kind == CrashReport::KIND, arch: known.arch };
+        // Decoding reads every element of every list.
+        if ![Frame::KIND, Cause::KIND, Image::KIND, Registers::KIND].contains(&raw.kind) {
+            return whose;
+        }
         match raw.decode() {
             Ok(AnyRecord::Frame(frame)) => whose.kernel = half(frame.addr),
             Ok(AnyRecord::Cause(cause)) => {
@@ -331,7 +346,6 @@ impl Rewriter {
                 whose.arch = registers.arch.or(known.arch);
                 whose.user = registers.role.is_none_or(|role| role == RegisterRole::USER) || self.of_user(&registers);
             }
-            Ok(AnyRecord::CrashReport(_)) => whose.user = true,
             _ => {}
         }
         whose

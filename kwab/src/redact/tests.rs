@@ -1,5 +1,6 @@
 //! Proves the table against the schema, and the policies by planted secrets.
 
+mod leaks;
 mod planted;
 mod secrets;
 

@@ -61,6 +61,7 @@ pub struct Finder {
     search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
+    taken: Vec<PathBuf>,
 }
 
 #[derive(Debug)]
@@ -97,7 +98,13 @@ impl Finder {
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
         let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
-        Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force }
+        Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force, taken: Vec::new() }
+    }
+
+    /// The files that were given out: inputs of whatever is made of them.
+    #[must_use]
+    pub fn taken(&self) -> &[PathBuf] {
+        &self.taken
     }
 
     /// Looks into these too, when nothing better was found: likely paths that the user did not name. Only an image
@@ -121,6 +128,18 @@ impl Finder {
     /// # Errors
     /// [`FindError`] when there is none, or only a wrong one.
     pub fn find(&mut self, wanted: Wanted<'_>) -> Result<ImageBytes, FindError> {
+        let found = self.best(wanted)?;
+        self.take(&found);
+        Ok(found)
+    }
+
+    fn take(&mut self, image: &ImageBytes) {
+        if let ImageBytes::File(path) = image {
+            self.taken.push(path.clone());
+        }
+    }
+
+    fn best(&mut self, wanted: Wanted<'_>) -> Result<ImageBytes, FindError> {
         let mut named: Option<Candidate> = None;
         let mut right: Option<Candidate> = None;
         for search in &mut self.search_paths {
@@ -179,6 +198,7 @@ impl Finder {
             let fit = search.candidates().iter().filter(|candidate| named(candidate) || by_hand(candidate));
             found.extend(fit.map(|candidate| candidate.bytes.clone()));
         }
+        found.iter().for_each(|image| self.take(image));
         found
     }
 

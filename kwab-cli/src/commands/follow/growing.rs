@@ -77,12 +77,12 @@ impl Growing {
         let mut buffer = vec![0; READ];
         loop {
             let late = if self.in_line { Vec::new() } else { self.late.lines(Instant::now()) };
-            if !late.is_empty() && sender.send(Chunk::Bytes(late)).is_err() {
+            if !late.is_empty() && sender.send(Chunk::read(late)).is_err() {
                 return;
             }
             let chunk = match self.file.read(&mut buffer) {
                 Ok(0) => match self.look() {
-                    Ok(Look::Begins) if std::mem::take(&mut self.in_line) => Chunk::Bytes(b"\n".to_vec()),
+                    Ok(Look::Begins) if std::mem::take(&mut self.in_line) => Chunk::read(b"\n".to_vec()),
                     Ok(Look::Begins) => continue,
                     Ok(Look::Skipped(files)) => Chunk::Skipped(files),
                     Ok(Look::Nothing) => {
@@ -93,7 +93,7 @@ impl Growing {
                 },
                 Ok(count) => {
                     self.in_line = buffer.get(count - 1) != Some(&b'\n');
-                    Chunk::Bytes(buffer[..count].to_vec())
+                    Chunk::read(buffer[..count].to_vec())
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
                 Err(error) => Chunk::Failed(error),

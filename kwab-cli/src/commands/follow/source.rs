@@ -130,7 +130,7 @@ fn read_stream(mut stream: impl Read, sender: &SyncSender<Chunk>) {
     loop {
         let chunk = match stream.read(&mut buffer) {
             Ok(0) => return,
-            Ok(count) => Chunk::Bytes(buffer[..count].to_vec()),
+            Ok(count) => Chunk::read(buffer[..count].to_vec()),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             // A pseudo-terminal whose other side has gone.
             Err(error) if error.raw_os_error() == Some(EIO) => return,

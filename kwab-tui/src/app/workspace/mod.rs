@@ -63,6 +63,12 @@ impl Workspace {
         &mut self.session
     }
 
+    /// Whether the crash that is shown is read again when its file changes.
+    #[must_use]
+    pub const fn is_followed(&self) -> bool {
+        self.live && self.in_crash
+    }
+
     /// The crash, if it is what is shown.
     #[must_use]
     pub fn shown_crash(&self) -> Option<&Crash> {

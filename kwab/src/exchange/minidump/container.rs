@@ -22,8 +22,12 @@ const HEADER: usize = 32;
 const MOST_STREAMS: u32 = 1024;
 /// Sentences about damage: a file can be damaged in every row.
 const MOST_DEFECTS: usize = 32;
-/// Bytes of all texts that other structures point at; many can point at one.
-const MOST_TEXT: usize = 16 << 20;
+/// Bytes of all texts that other structures point at, and of those beyond the length of the file: many can point at
+/// one.
+const MOST_TEXT: u64 = 16 << 20;
+const MOST_SHARED: u64 = 1 << 20;
+/// The same of the registers of threads; an exception has its own.
+const MOST_CONTEXTS: u64 = 64 << 10;
 
 /// A minidump as far as its directory.
 #[derive(Debug)]
@@ -35,6 +39,8 @@ pub(super) struct Container<'f> {
     pub written: u32,
     /// Bytes of texts that may still be read.
     text_left: Cell<usize>,
+    /// Bytes of registers that may still be read.
+    contexts_left: Cell<u64>,
     missing: RefCell<Vec<String>>,
 }
 
@@ -50,7 +56,8 @@ impl<'f> Container<'f> {
             length,
             streams: Vec::new(),
             written: 0,
-            text_left: Cell::new(MOST_TEXT),
+            text_left: Cell::new(length.saturating_add(MOST_SHARED).min(MOST_TEXT) as usize),
+            contexts_left: Cell::new(length.saturating_add(MOST_CONTEXTS)),
             missing: RefCell::default(),
         };
         let head = container.at(0, HEADER as u64)?;
@@ -133,6 +140,13 @@ impl<'f> Container<'f> {
         }
         bytes.resize(size, 0);
         Ok(bytes.pread_with(0, LE).ok())
+    }
+
+    /// Whether the registers at a location may be read: those of all threads together are no longer than the file.
+    pub(super) fn has_room_for(&self, context: Location) -> bool {
+        let left = self.contexts_left.get().checked_sub(context.data_size.into());
+        self.contexts_left.set(left.unwrap_or_default());
+        left.is_some()
     }
 
     /// The rows of a list whose number of 32 bits stands in front of them, `most` at most.

@@ -75,6 +75,9 @@ pub(super) fn read(
     location: Location,
     thread: &mut ProcessThread,
 ) -> io::Result<bool> {
+    if !container.has_room_for(location) {
+        return Ok(false);
+    }
     let what = format!("registers of thread {}", thread.tid);
     let read = match cpu {
         Cpu::Amd64 => {

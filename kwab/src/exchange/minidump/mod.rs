@@ -19,6 +19,8 @@ mod linux;
 mod modules;
 
 #[cfg(test)]
+mod read_back;
+#[cfg(test)]
 mod tests;
 
 use std::collections::HashMap;

@@ -23,7 +23,7 @@ const MEMORY: u32 = 5;
 const EXCEPTION: u32 = 6;
 const SYSTEM: u32 = 7;
 
-fn sample() -> Vec<u8> {
+pub(super) fn sample() -> Vec<u8> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(SAMPLE).read_to_end(&mut bytes).expect("packed by us");
     bytes
@@ -120,6 +120,29 @@ fn mutated_minidumps_end_without_a_panic_and_within_their_bytes() {
         }
     });
     assert!(read > 50, "{read} were read");
+}
+
+#[test]
+fn registers_that_all_threads_share_are_read_as_far_as_the_file_is_long() {
+    const ROWS: u32 = 16_384;
+    let mut bytes = sample();
+    let (row, threads) = stream(&bytes, THREADS);
+    let first = bytes[threads + 4..threads + 52].to_vec();
+    let list = bytes.len() as u32;
+    bytes.extend_from_slice(&ROWS.to_le_bytes());
+    for number in 0..ROWS {
+        let at = bytes.len();
+        bytes.extend_from_slice(&first);
+        put(&mut bytes, at, 100_000 + number);
+    }
+    put(&mut bytes, row + 4, 4 + 48 * ROWS);
+    put(&mut bytes, row + 8, list);
+    let (report, dump) = imported(&bytes);
+    assert!(report.dumps[0].bytes < 8 << 20, "{} of {}", report.dumps[0].bytes, bytes.len());
+    let has_any = |set: &&kwab_format::record::Registers<'_>| set.regs.is_some_and(|regs| !regs.is_empty());
+    let read = dump.case().registers.iter().map(|found| found.record).filter(|set| has_any(&set)).count();
+    assert!((700..720).contains(&read), "registers of {read} threads");
+    assert!(report.cut.expect("not all are read").contains("registers of 156"));
 }
 
 #[test]

@@ -14,7 +14,7 @@ use crate::model::fields::{columns, split_prefixed};
 use crate::redact::table::{self, Field, Holds};
 use crate::redact::{Policy, RedactReport, redact};
 
-const POLICIES: [Policy; 2] = [Policy::Kernel, Policy::Structure];
+pub(super) const POLICIES: [Policy; 2] = [Policy::Kernel, Policy::Structure];
 
 /// A secret and where it was planted.
 struct Planted {
@@ -23,7 +23,7 @@ struct Planted {
     holds: Holds,
 }
 
-fn redacted(bytes: &[u8], policy: Policy) -> (Vec<u8>, RedactReport) {
+pub(super) fn redacted(bytes: &[u8], policy: Policy) -> (Vec<u8>, RedactReport) {
     let mut file = DumpFile::from_bytes(bytes.to_vec()).expect("a dump");
     file.verify_all();
     let mut out = Vec::new();
