@@ -321,10 +321,8 @@ pub(crate) struct Ci {
 #[derive(Debug, Args)]
 pub(crate) struct Oracle {
     /// The run that is right: a dump or serial log with events of calls, or the text of strace -f; - is stdin.
-    #[arg(value_name = "GOOD")]
     pub good: PathBuf,
     /// The run that is judged, likewise.
-    #[arg(value_name = "BAD")]
     pub bad: PathBuf,
     /// The program: its path or the last part of it; without it the first that GOOD executes.
     #[arg(long, value_name = "PROGRAM")]

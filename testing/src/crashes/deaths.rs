@@ -294,7 +294,7 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     Ok(())
 }
 
-/// With the kernel's image every frame of the death has a name on the page of `kwab inspect`, whoever walked the stack.
+/// With the kernel's image every frame of the death has a name on the page of `kwab inspect`.
 fn names(bytes: Vec<u8>, death: &Death) -> Result<()> {
     let dump = Dump::from_bytes(bytes).context("not a dump")?;
     let case = dump.case();

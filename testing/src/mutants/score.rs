@@ -119,8 +119,8 @@ impl Examiner<'_> {
         self.dump(&dump)
     }
 
-    /// Asks about the calls of a load without a mutation and with it, as [`super::traces::record`] left them. The text is
-    /// kept beside them.
+    /// Asks about the calls of a load without a mutation and with it, as [`traces::record`] left them. The text is kept
+    /// beside them.
     pub fn traces(&self, folder: &Path) -> Result<Option<Score>> {
         let (good, bad) = (folder.join(traces::GOOD), folder.join(traces::BAD));
         if !good.is_file() || !bad.is_file() {

@@ -286,7 +286,11 @@ impl FileData {
         let archived = index * PAGE < pages.archived;
         drop(pages);
         // What is in the archive is the file's already: it is there for who maps it, however full the file system is.
-        if archived && reach == Reach::InFile { pool.charge_own(1) } else { pool.charge(1)? }
+        if archived && reach == Reach::InFile {
+            pool.charge_own(1)
+        } else {
+            pool.charge(1)?
+        }
         let lacking = if reach == Reach::InFile { Errno::ENOMEM } else { Errno::ENOSPC };
         let frame = Frame::alloc().map_err(|_| lacking);
         let frame = frame.inspect_err(|_| pool.release(1))?;

@@ -8,12 +8,12 @@ use linux_abi::Errno;
 use super::Answered;
 
 /// A refusal that cannot be right: of a call, with an error, when the arguments are so, and what the manual page says.
-type Row = (&'static str, Errno, fn(&[u64; 6]) -> bool, &'static str);
+type Refusal = (&'static str, Errno, fn(&[u64; 6]) -> bool, &'static str);
 
 /// Why the error that a call answered cannot be right; `None` when it can.
 pub(super) fn why(row: &Answered<'_>) -> Option<String> {
     let errno = row.errno()?;
-    let is_refused = |refused: &&Row| refused.0 == row.call.name && refused.1 == errno && refused.2(&row.args);
+    let is_refused = |refused: &&Refusal| refused.0 == row.call.name && refused.1 == errno && refused.2(&row.args);
     REFUSED.iter().find(is_refused).map(|refused| refused.3.to_owned())
 }
 
@@ -60,7 +60,7 @@ const fn only(flags: u64, known: u64) -> bool {
     flags & !known == 0
 }
 
-const REFUSED: &[Row] = &[
+const REFUSED: &[Refusal] = &[
     (
         "arch_prctl",
         Errno::EPERM,
