@@ -87,7 +87,7 @@ pub struct Pulse {
 }
 
 impl Pulse {
-    /// Says `name` and the elapsed time every [`BEAT`].
+    /// Says `name` and the elapsed time every half a minute.
     #[must_use]
     pub fn of(name: &str) -> Self {
         let (stop, stopped) = mpsc::channel();

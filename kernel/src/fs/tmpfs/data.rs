@@ -287,9 +287,9 @@ impl FileData {
         drop(pages);
         // What is in the archive is the file's already: it is there for who maps it, however full the file system is.
         if archived && reach == Reach::InFile {
-            pool.charge_own(1)
+            pool.charge_own(1);
         } else {
-            pool.charge(1)?
+            pool.charge(1)?;
         }
         let lacking = if reach == Reach::InFile { Errno::ENOMEM } else { Errno::ENOSPC };
         let frame = Frame::alloc().map_err(|_| lacking);
