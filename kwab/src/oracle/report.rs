@@ -30,9 +30,8 @@ pub struct OracleReport {
     /// Calls before it whose answer lies in memory, which the traces do not show, nearest first. Present when the
     /// program itself did something else, so that an earlier answer must have misled it.
     pub suspects: Vec<String>,
-    /// Functions of the kernel that the first difference can come from, nearest to the call's handler first; only with
-    /// the image of the kernel.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    /// Functions of the kernel that the first difference can come from, nearest to the call's handler first; empty
+    /// without the image of the kernel.
     pub behind: Vec<String>,
     /// How many differences follow the first.
     pub later_count: usize,
