@@ -28,7 +28,9 @@ struct Following {
 
 impl Following {
     fn start(folder: &Path, arguments: &[&str]) -> Self {
-        let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+        // A shell may have started this test in the background, where SIGINT is ignored.
+        let mut command = Command::new("env");
+        command.arg("--default-signal=INT").arg(assert_cmd::cargo::cargo_bin("kwab"));
         command.current_dir(folder).arg("follow").args(arguments).args(["--json", "-o", "dumps"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("the binary runs");

@@ -14,7 +14,7 @@ use crate::model::{Death, Dump};
 const CORE: &[u8] = include_bytes!("../../../testing/data/exchange/process.core.gz");
 const TRIPLE: &str = include_str!("../../../testing/data/exchange/triple.log");
 
-fn core() -> Vec<u8> {
+pub(super) fn process_core() -> Vec<u8> {
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(CORE).read_to_end(&mut bytes).expect("packed by us");
     bytes
@@ -77,7 +77,7 @@ pub(super) fn mutated(whole: &[u8], room: usize, mut check: impl FnMut(&[u8])) {
 
 #[test]
 fn the_core_of_a_process_says_who_died_where_with_all_threads_mappings_and_memory() {
-    let bytes = core();
+    let bytes = process_core();
     assert_eq!(Format::of_head(&bytes), Some(Format::ElfCore));
     let (report, dump) = only(import_file(file(&bytes), Format::ElfCore, &options()).expect("a core"));
     assert_eq!((report.cut.as_deref(), report.dumps[0].subject.starts_with("./process[")), (None, true));
@@ -108,7 +108,7 @@ fn the_core_of_a_process_says_who_died_where_with_all_threads_mappings_and_memor
 
 #[test]
 fn a_core_that_is_cut_says_how_much_is_missing_and_names_its_death_still() {
-    let mut bytes = core();
+    let mut bytes = process_core();
     bytes.truncate(bytes.len() - 0x20_000);
     let (report, dump) = only(import_file(file(&bytes), Format::ElfCore, &options()).expect("a core"));
     assert_eq!(report.cut.as_deref(), Some("the file does not have 128 KiB of memory: the core is cut"));
@@ -117,7 +117,7 @@ fn a_core_that_is_cut_says_how_much_is_missing_and_names_its_death_still() {
 
 #[test]
 fn mutated_cores_end_without_a_panic_and_within_their_bytes() {
-    let whole = core();
+    let whole = process_core();
     mutated(&whole, 0x2000, |bytes| {
         if let Ok((_, dumps)) = import_file(file(bytes), Format::ElfCore, &options()) {
             let written: u64 = dumps.iter().map(|dump| dump.summary.bytes).sum();
@@ -128,7 +128,7 @@ fn mutated_cores_end_without_a_panic_and_within_their_bytes() {
 
 #[test]
 fn segments_that_claim_the_same_bytes_of_the_file_get_them_once() {
-    let mut core = core();
+    let mut core = process_core();
     // Every segment with memory claims the whole file at an address of its own.
     let count = usize::from(core[56]);
     for number in 1..count {

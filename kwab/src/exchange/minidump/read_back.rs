@@ -11,7 +11,7 @@ use minidump::{
     MinidumpThreadNames, Module as _,
 };
 
-use super::super::tests::{file, only, options};
+use super::super::tests::{file, only, options, process_core};
 use super::super::{Format, import_file};
 use super::tests::sample;
 use crate::export::minidump as export;
@@ -106,9 +106,6 @@ fn is_the_same(dump: &Dump) {
 
 #[test]
 fn the_crate_minidump_reads_the_threads_modules_and_memory_that_are_written() {
-    let packed = include_bytes!("../../../../testing/data/exchange/process.core.gz");
-    let mut core = Vec::new();
-    std::io::Read::read_to_end(&mut flate2::read::GzDecoder::new(&packed[..]), &mut core).expect("packed by us");
-    is_the_same(&only(import_file(file(&core), Format::ElfCore, &options()).expect("a core")).1);
+    is_the_same(&only(import_file(file(&process_core()), Format::ElfCore, &options()).expect("a core")).1);
     is_the_same(&only(import_file(file(&sample()), Format::Minidump, &options()).expect("a minidump")).1);
 }

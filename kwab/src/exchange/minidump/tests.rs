@@ -9,7 +9,7 @@ use kwab_format::record::{Arch, CauseKind, ImageKind, Memory, RegId, RegisterRol
 use minidump_common::format::{CONTEXT_ARM64, CONTEXT_X86};
 use scroll::{LE, Pread as _, Pwrite as _};
 
-use super::super::tests::{file, mutated, only, options};
+use super::super::tests::{file, mutated, only, options, process_core};
 use super::super::{ExchangeError, Format, import_file};
 use crate::export::{MinidumpError, minidump as export};
 use crate::import::ImportReport;
@@ -223,10 +223,7 @@ fn a_minidump_that_was_asked_for_is_no_death() {
 
 #[test]
 fn the_minidump_of_an_imported_core_says_the_same_when_it_is_read() {
-    let packed = include_bytes!("../../../../testing/data/exchange/process.core.gz");
-    let mut core = Vec::new();
-    flate2::read::GzDecoder::new(&packed[..]).read_to_end(&mut core).expect("packed by us");
-    let (_, dump) = only(import_file(file(&core), Format::ElfCore, &options()).expect("a core"));
+    let (_, dump) = only(import_file(file(&process_core()), Format::ElfCore, &options()).expect("a core"));
     let (case, death) = (dump.case(), Death::of(&dump).expect("a death"));
     let mut bytes = Vec::new();
     export(&case, &mut bytes).expect("of a process");
