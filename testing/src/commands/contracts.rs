@@ -25,7 +25,7 @@ use crate::contracts::program::{self, Contract};
 use crate::contracts::results::{self, ContractRow};
 use crate::contracts::verdict::{self, Difference, Verdict};
 use crate::image::Image;
-use crate::jobs::{self, Guest, Report};
+use crate::jobs::{self, End, Guest, Report};
 use crate::kernel::{self, Safety, Selection, Which};
 use crate::paths;
 use crate::results::{self as judged, Circumstances};
@@ -153,9 +153,9 @@ fn batch(arguments: &ContractsArguments, consent: Consent) -> Result<Batch> {
     Ok(Batch { contracts, keys, image, linux, cpus: arguments.smp })
 }
 
-/// Runs every contract that differs once more under both kernels: on a busy machine a program's margins may not have
-/// sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown and does not fail. A machine
-/// that stopped by itself is not asked again: no load excuses a panic.
+/// Runs every contract that differs, or that Linux did not end in time, once more under both kernels: on a busy machine
+/// a program's margins may not have sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown
+/// and does not fail. A machine that stopped by itself is not asked again: no load excuses a panic.
 fn second_look(
     batch: &Batch,
     boot: &Path,
@@ -164,7 +164,11 @@ fn second_look(
 ) -> Result<Vec<ContractRow>> {
     let differs = |name: &str| {
         let row = rows.iter().find(|row| row.name == name);
-        row.is_some_and(|row| matches!(row.verdict, Verdict::Differs(_)) && !row.ours.end.is_death())
+        row.is_some_and(|row| match row.verdict {
+            Verdict::Differs(_) => !row.ours.end.is_death(),
+            Verdict::NoRule(_) => matches!(row.linux.end, End::Timeout(_)),
+            _ => false,
+        })
     };
     let again: Vec<Contract> = batch.contracts.iter().filter(|contract| differs(&contract.name)).cloned().collect();
     if again.is_empty() {
