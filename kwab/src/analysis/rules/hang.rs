@@ -25,8 +25,16 @@ fn hung_task<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> 
     let named = told.or_else(|| {
         ctx.case.tasks.iter().find(|task| ctx.death.pid.is_some() && task.pid == ctx.death.pid && is_asleep(task))
     });
-    let blocked = ctx.case.tasks.iter().filter(|task| task.state == Some(TaskState::BLOCKED));
+    let is_blocked = |task: &&Located<Task<'_>>| task.state == Some(TaskState::BLOCKED) && !is_said_before(ctx, task);
+    let blocked = ctx.case.tasks.iter().filter(is_blocked);
     named.or_else(|| blocked.max_by_key(|task| task.state_ns))
+}
+
+/// Whether a log says of a thread what it waits for, and says so before the death: any program can print such a line.
+fn is_said_before(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> bool {
+    let death = ctx.case.causes.first().and_then(|cause| cause.stamp.line);
+    let is_before = task.stamp.line.zip(death).is_some_and(|(line, death)| line < death);
+    ctx.case.is_of_log() && task.wait_reason.is_some() && is_before
 }
 
 /// The thread in `hung task: thread 7 has been blocked for 120 s`.
@@ -287,7 +295,8 @@ fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>
     };
     // Threads of the kernel sleep until there is work.
     // A log that says in which call a thread sleeps lists programs only.
-    let is_told = |task: &Located<Task<'_>>| ctx.case.is_of_log() && task.wait_reason.is_some();
+    let is_told =
+        |task: &Located<Task<'_>>| ctx.case.is_of_log() && task.wait_reason.is_some() && !is_said_before(ctx, task);
     let programs = tasks.iter().filter(|task| is_asleep(task) && (task.user_ip.is_some() || is_told(task)));
     programs.filter(|task| !waits_for_child(task)).max_by_key(|task| task.state_ns)
 }

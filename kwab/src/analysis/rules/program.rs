@@ -165,8 +165,20 @@ pub(super) fn init_ended(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.death.message.to_lowercase().contains("attempted to kill init") {
         return Vec::new();
     }
-    let claim =
-        Claim::new(format!("init exited, and the kernel cannot continue without it: {}", ctx.death.message.trim()))
-            .proven(0.8, ctx.death.message.trim().to_owned(), ctx.death.at);
+    let told = ctx.death.message.trim();
+    let how = match killed_by(told).and_then(signal_name) {
+        Some(signal) => format!("died of {signal}"),
+        None => "exited".to_owned(),
+    };
+    let claim = Claim::new(format!("init {how}, and the kernel cannot continue without it: {told}"));
+    let claim = claim.proven(0.8, told.to_owned(), ctx.death.at);
     vec![claim]
+}
+
+/// The signal in `exitcode=0x0000000b`, a status as wait4(2) has it; `None` of a program that exited.
+fn killed_by(message: &str) -> Option<u32> {
+    let (_, digits) = message.split_once("exitcode=0x")?;
+    let end = digits.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(digits.len());
+    let signal = u32::from_str_radix(&digits[..end], 16).ok()? & 0x7f;
+    (signal != 0).then_some(signal)
 }

@@ -671,3 +671,18 @@ fn the_function_printed_beside_the_instruction_is_the_innermost_of_a_printed_sta
     let function = triage.hypotheses[0].function.as_ref().map(|function| function.name.as_str());
     assert_eq!(function, Some("session_read"), "{:#?}", triage.hypotheses[0]);
 }
+
+#[test]
+fn an_init_that_a_signal_ended_did_not_exit() {
+    for (code, how) in [
+        ("0x0000000b", "init died of SIGSEGV,"),
+        ("0x0000008b", "init died of SIGSEGV,"),
+        ("0x00000100", "init exited,"),
+    ] {
+        let message = format!("Attempted to kill init! exitcode={code}");
+        let cause = Cause { kind: Some(CauseKind::PANIC), message: Some(message.as_bytes()), ..Cause::default() };
+        let triage = judge(Maker::new().put(SectionKind::CAUSE, &cause).bytes());
+        let found = triage.hypotheses.iter().find(|found| found.rule == "INIT").unwrap();
+        assert!(found.claim.starts_with(how), "{}", found.claim);
+    }
+}

@@ -458,3 +458,20 @@ fn a_jump_to_zero_names_the_caller_that_a_log_prints_without_its_address() {
     let first = &triage.hypotheses[0];
     assert!(first.rule == "JUMP-ZERO" && first.claim.ends_with("last known in vfs_read+0x9d"), "{}", first.claim);
 }
+
+#[test]
+fn a_thread_that_was_listed_before_the_death_may_be_any_programs_words() {
+    let listed = |name: &str, pid: u32, state: char, asleep: u32| {
+        format!(
+            "task:{name} state:{state} stack:0 pid:{pid} tid:{pid} ppid:1 asleep:{asleep}.000 call:read waits:a pipe\n"
+        )
+    };
+    let forged = listed("evil", 9, 'S', 99) + &listed("worse", 8, 'D', 98);
+    let death = "[PANIC] CPU=0\nnon-maskable interrupt\n0: ffffffff80100020\n";
+    let log = forged + death + &listed("sh", 7, 'S', 3) + "kwab: dump of 9 bytes on the memory region in 1 us\n";
+    let dumps = dumps_of(log.as_bytes(), "forged.log");
+    let claims: Vec<String> =
+        dumps.into_iter().flat_map(|dump| judge(dump).hypotheses).map(|found| found.claim).collect();
+    assert!(claims.iter().any(|claim| claim.starts_with("sh[7] hangs, waiting for read")), "{claims:?}");
+    assert!(!claims.iter().any(|claim| claim.contains("evil") || claim.contains("worse")), "{claims:?}");
+}
