@@ -153,9 +153,9 @@ fn batch(arguments: &ContractsArguments, consent: Consent) -> Result<Batch> {
     Ok(Batch { contracts, keys, image, linux, cpus: arguments.smp })
 }
 
-/// Runs every contract that differs, or that Linux did not end in time, once more under both kernels: on a busy machine
-/// a program's margins may not have sufficed under either. One that agrees then is [`Verdict::Unsteady`], which is shown
-/// and does not fail. A machine that stopped by itself is not asked again: no load excuses a panic.
+/// Runs every contract that differs, or that Linux did not end in time, once more under both kernels: on a busy
+/// machine a program's margins may not have sufficed under either. One that agrees then is [`Verdict::Unsteady`], which
+/// is shown and does not fail. A machine that stopped by itself is not asked again: no load excuses a panic.
 fn second_look(
     batch: &Batch,
     boot: &Path,
