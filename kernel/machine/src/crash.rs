@@ -8,11 +8,12 @@ use crate::processor::{CpuId, CpuMask};
 use crate::time::Nanos;
 use crate::x86_64::cpu::local;
 use crate::x86_64::cpu::regs::{Control, Registers};
-use crate::x86_64::interrupts::nmi;
+use crate::x86_64::interrupts::{apic, clock, nmi};
 use crate::x86_64::layout;
 use crate::x86_64::memory::{probe, stacks, stage};
 
 pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here};
+pub use crate::x86_64::cpu::stopped::ControllerState;
 pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
 pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
 
@@ -49,6 +50,19 @@ pub fn stopped_registers(cpu: CpuId) -> Option<(Registers, Control)> {
 /// A processor's number in hardware: the id of its local APIC.
 pub fn hardware_id(cpu: CpuId) -> Option<u32> {
     Some(local::of(cpu)?.apic_id.load(Ordering::Relaxed))
+}
+
+/// What the interrupt controller of a processor holds, of this one or one that is stopped.
+pub fn controller(cpu: CpuId) -> Option<ControllerState> {
+    if cpu == crate::percpu::id() { apic::state() } else { local::of(cpu)?.stopped.controller() }
+}
+
+/// When a processor's timer is to expire, as [`crate::time::arm`] was told; 0 when it is not.
+pub fn timer(cpu: CpuId) -> Option<Nanos> {
+    match local::of(cpu)?.timer.load(Ordering::Relaxed) {
+        0 => Some(0),
+        cycles => Some(clock::nanos_at(cycles)),
+    }
 }
 
 /// Locks a processor holds, and how deep in interrupt handlers it is.

@@ -157,6 +157,16 @@ fields! {
         9 page_table_root: u64,
         /// Model name as the processor states it.
         10 model: &'a [u8],
+        /// Highest interrupt vector in service (ISR of a local APIC); 0 when none is.
+        11 vector_in_service: u8,
+        /// Highest interrupt vector that was requested and not taken (IRR of a local APIC); 0 when none was.
+        12 vector_requested: u8,
+        /// Task priority of the interrupt controller (TPR of a local APIC), which holds back vectors up to it.
+        13 task_priority: u8,
+        /// Whether the processor's one-shot timer is counting.
+        14 timer_counts: bool,
+        /// When the kernel wants that timer to expire, nanoseconds since boot; 0 when it does not.
+        15 timer_ns: u64,
     }
 }
 

@@ -171,6 +171,8 @@ table! {
     3 Cpu {
         1 number Count, 2 hardware_id Count, 3 state Named, 4 pid Count, 5 tid Count, 6 interrupts_on Named,
         7 interrupt_depth Count, 8 preempt_count Count, 9 page_table_root Count, 10 model Private,
+        11 vector_in_service Count, 12 vector_requested Count, 13 task_priority Count, 14 timer_counts Named,
+        15 timer_ns Count,
     }
     4 Image {
         1 path Symbol, 2 build_id BuildId, 3 load_bias Count, 4 start Address, 5 end Address, 6 pid Count, 7 kind Named,

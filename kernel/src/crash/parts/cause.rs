@@ -189,6 +189,7 @@ fn put_cpu(dump: &mut Dump<'_>, subject: &Subject<'_>, cpu: CpuId) -> Result<(),
         None => (None, None),
     };
     let (locks, depth) = crash::nesting(cpu).unzip();
+    let controller = if mine { subject.death.controller } else { crash::controller(cpu) };
     dump.put(&Cpu {
         number: Some(cpu.0),
         hardware_id: crash::hardware_id(cpu).map(u64::from),
@@ -200,6 +201,11 @@ fn put_cpu(dump: &mut Dump<'_>, subject: &Subject<'_>, cpu: CpuId) -> Result<(),
         // The crash path counts a lock of its own.
         preempt_count: locks.map(|locks| locks.saturating_sub(u32::from(mine && subject.scope == Scope::Kernel))),
         page_table_root: root,
+        vector_in_service: controller.map(|state| state.in_service),
+        vector_requested: controller.map(|state| state.requested),
+        task_priority: controller.map(|state| state.priority),
+        timer_counts: controller.map(|state| state.timer_counts),
+        timer_ns: crash::timer(cpu),
         ..Cpu::default()
     })
 }

@@ -7,6 +7,7 @@
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Reason};
 use machine::arch::{Control, Registers};
+use machine::crash::{self, ControllerState};
 use machine::time::Nanos;
 use machine::trap::TrapCode;
 
@@ -59,6 +60,8 @@ pub struct Death {
     pub signal: Option<(u8, i32)>,
     /// Whether the kernel itself was running.
     pub in_kernel: bool,
+    /// What this processor's interrupt controller held: a timer may expire while the dump is written.
+    pub controller: Option<ControllerState>,
 }
 
 impl Death {
@@ -76,6 +79,7 @@ impl Death {
             trap: None,
             signal: None,
             in_kernel,
+            controller: crash::controller(machine::cpu::id()),
         }
     }
 

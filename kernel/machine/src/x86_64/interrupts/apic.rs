@@ -8,11 +8,15 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, Ordering};
 use super::vectors;
 use crate::x86_64::cpu::features::{self, Feature};
 use crate::x86_64::cpu::msr;
+use crate::x86_64::cpu::stopped::ControllerState;
 
 const ID: u32 = 0x20;
 const TASK_PRIORITY: u32 = 0x80;
 const EOI: u32 = 0xb0;
 const SPURIOUS: u32 = 0xf0;
+/// The first of eight registers of 32 vectors each, as the next.
+const IN_SERVICE: u32 = 0x100;
+const REQUESTED: u32 = 0x200;
 const COMMAND_LOW: u32 = 0x300;
 const COMMAND_HIGH: u32 = 0x310;
 const LVT_TIMER: u32 = 0x320;
@@ -90,6 +94,31 @@ pub(crate) fn id() -> u32 {
 #[inline]
 pub(crate) fn end_of_interrupt() {
     write(EOI, 0);
+}
+
+/// What this processor's controller holds; `None` before it was found. Any context.
+pub(crate) fn state() -> Option<ControllerState> {
+    if !X2.load(Ordering::Relaxed) && PAGE.load(Ordering::Relaxed).is_null() {
+        return None;
+    }
+    let counts = if features::has(Feature::TscDeadline) {
+        // SAFETY: the register exists; reading it has no effect.
+        unsafe { msr::read(msr::TSC_DEADLINE) != 0 }
+    } else {
+        read(TIMER_CURRENT) != 0
+    };
+    Some(ControllerState {
+        in_service: highest(IN_SERVICE),
+        requested: highest(REQUESTED),
+        priority: read(TASK_PRIORITY) as u8,
+        timer_counts: counts,
+    })
+}
+
+/// The highest vector whose bit is set; 0 when none is, as no interrupt has the number of an exception.
+fn highest(first: u32) -> u8 {
+    let found = (0..8u32).rev().map(|index| (index, read(first + (index << 4)))).find(|(_, bits)| *bits != 0);
+    found.map_or(0, |(index, bits)| (index * 32 + bits.ilog2()) as u8)
 }
 
 fn command(target: u32, what: u32) {

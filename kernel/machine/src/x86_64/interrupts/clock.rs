@@ -60,7 +60,13 @@ pub(crate) fn cycles_in_halves() -> [u32; 2] {
 /// Nanoseconds since boot.
 #[inline]
 pub(crate) fn now() -> u64 {
-    let passed = cycles().wrapping_sub(BASE.load(Ordering::Relaxed));
+    nanos_at(cycles())
+}
+
+/// Nanoseconds since boot at a cycle count.
+#[inline(always)]
+pub(crate) fn nanos_at(cycles: u64) -> u64 {
+    let passed = cycles.wrapping_sub(BASE.load(Ordering::Relaxed));
     ((u128::from(passed) * u128::from(MULT.load(Ordering::Relaxed))) >> SHIFT.load(Ordering::Relaxed)) as u64
 }
 

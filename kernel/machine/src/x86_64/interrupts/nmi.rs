@@ -19,7 +19,7 @@ pub(crate) fn stop_requested() -> bool {
 /// Where a processor ends that is to stop: by NMI, or because another one is dealing with a crash already.
 pub(crate) fn stop(registers: &Registers, control: Control) -> ! {
     irq::disable();
-    local::here().stopped.set(registers, control);
+    local::here().stopped.set(registers, control, apic::state());
     irq::halt_for_ever()
 }
 
