@@ -11,6 +11,7 @@ use kwab_format::SectionKind;
 use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 
 use super::context::{Context, View};
+use super::controller;
 use super::keepers::Promise;
 use super::quote::text;
 use super::rings::Rings;
@@ -68,6 +69,16 @@ pub const INVARIANTS: &[Invariant] = &[
             "a parent waits for a child that has ended",
             0.75,
             child,
+        ),
+    ),
+    kept(
+        Promise::Interrupt,
+        rule(
+            "INV-INTERRUPT",
+            "processors with interrupts on get those that are requested",
+            "a processor does not get the interrupts that are requested",
+            0.9,
+            interrupt,
         ),
     ),
     kept(
@@ -230,6 +241,12 @@ fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
     }
 }
 
+fn interrupt(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let (checked, untaken) = controller::untaken(ctx);
+    rows.checked += checked;
+    untaken.into_iter().for_each(|(row, at)| rows.violated(row, Some(at), None));
+}
+
 /// The argument with the timeout in milliseconds, of the calls that have one by value.
 const TIMEOUTS: &[(&str, usize)] = &[("poll", 2), ("epoll_wait", 3), ("epoll_pwait", 3)];
 
@@ -241,7 +258,9 @@ fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
             let late = now.saturating_sub(deadline);
             if late > PATIENCE {
                 let (who, slept, late) = (label(task), seconds(task), late as f64 / 1e9);
-                let row = format!("{who} has slept{slept} in {reason}, and should have woken {late:.1} s ago");
+                let timer = task.last_cpu.and_then(|cpu| controller::timer_in_words(ctx, cpu, deadline));
+                let timer = timer.map(|words| format!("; {words}")).unwrap_or_default();
+                let row = format!("{who} has slept{slept} in {reason}, and should have woken {late:.1} s ago{timer}");
                 rows.violated(row, Some(task.at), task.tid);
             }
             continue;

@@ -31,6 +31,8 @@ pub enum Promise {
     Shared,
     /// A request for memory is granted while frames are free.
     Frames,
+    /// An interrupt that was taken ends.
+    Interrupt,
 }
 
 /// The functions that keep each promise, in the order in which they act.
@@ -98,6 +100,10 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
             "machine::frame::meta::claim_block",
         ],
     ),
+    (
+        Promise::Interrupt,
+        &["machine::x86_64::entry::trap::dispatch", "machine::x86_64::interrupts::apic::end_of_interrupt"],
+    ),
 ];
 
 /// The table of handlers by the number of the system call.
@@ -134,7 +140,7 @@ pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<String
 }
 
 /// Whether the dump is of this workspace's kernel: it says so, or a function on the stack does.
-fn is_ours(ctx: &Context<'_, '_>) -> bool {
+pub(super) fn is_ours(ctx: &Context<'_, '_>) -> bool {
     let says = |identity: &kwab_format::record::Identity<'_>| {
         text(identity.kernel_name) == "kwab" || text(identity.kernel_version).contains("kwab")
     };

@@ -27,6 +27,7 @@ mod backing;
 pub mod blame;
 pub mod code;
 mod context;
+mod controller;
 mod death;
 mod evidence;
 pub mod finding;

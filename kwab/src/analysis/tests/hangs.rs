@@ -201,6 +201,66 @@ fn a_sleeper_past_its_deadline_is_overdue_and_the_timer_s_functions_are_named_fo
     }
 }
 
+/// A machine that hangs, whose only sleeper should have woken at 6 s, and its processor.
+fn hang_on(cpu: Cpu<'_>) -> Triage {
+    let task = Task { deadline_ns: Some(6 * SECOND), last_cpu: Some(0), ..sleeper(1, 0, "nanosleep") };
+    let cpu = Cpu { number: Some(0), ..cpu };
+    let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &task).put(SectionKind::REGISTERS, &cpu);
+    judge_as(&Symbols::new(), &maker)
+}
+
+#[test]
+fn an_interrupt_that_did_not_end_explains_what_a_processor_misses() {
+    let serving = Cpu {
+        interrupts_on: Some(true),
+        vector_in_service: Some(0xf0),
+        vector_requested: Some(0xf1),
+        task_priority: Some(0),
+        ..Cpu::default()
+    };
+    let found = hang_on(serving);
+    assert_eq!(found.hypotheses[0].about, Some("INV-INTERRUPT"), "{:#?}", found.hypotheses);
+    assert!(found.hypotheses[0].score > 0.8 && told(&found, "apic::end_of_interrupt"), "{:#?}", found.hypotheses);
+    let row = "0xf0 of the timer is still in service: its end was not written, and no vector up to 0xff is delivered; \
+               interrupt 0xf1 of another processor waits";
+    assert!(told(&found, row), "{:#?}", found.hypotheses);
+    let held = Cpu { vector_in_service: Some(0), task_priority: Some(0xf0), ..serving };
+    assert!(told(&hang_on(held), "is held back by the task priority 0xf0"));
+    // A handler runs with interrupts off, and a request that nothing holds back is about to be taken.
+    let handler = Cpu { interrupts_on: Some(false), ..serving };
+    let on_its_way = Cpu { vector_in_service: Some(0), task_priority: Some(0xe0), ..serving };
+    for sound in [handler, on_its_way] {
+        let triage = hang_on(sound);
+        assert!(triage.hypotheses.iter().all(|found| found.about != Some("INV-INTERRUPT")), "{:#?}", triage.hypotheses);
+    }
+}
+
+#[test]
+fn a_sleeper_past_its_deadline_says_what_became_of_the_timer() {
+    let timer = |counts, at, served, on| {
+        hang_on(Cpu {
+            interrupts_on: Some(on),
+            vector_in_service: Some(served),
+            vector_requested: Some(if served == 0 && !on { 0xf0 } else { 0 }),
+            timer_counts: Some(counts),
+            timer_ns: Some(at),
+            ..Cpu::default()
+        })
+    };
+    for (triage, row) in [
+        (timer(false, 0, 0, true), "14.0 s ago; the timer of CPU 0 is not armed"),
+        (timer(true, 26 * SECOND, 0, true), "is armed for 20.0 s after that deadline"),
+        (timer(false, 6 * SECOND, 0xf0, true), "has expired, while an interrupt is still in service"),
+        (timer(false, 6 * SECOND, 0, false), "has expired; an interrupt is requested, and interrupts are off"),
+        (timer(false, 6 * SECOND, 0, true), "has expired, and the kernel did not handle it"),
+        (timer(true, 5 * SECOND, 0, true), "counts although its time is over"),
+        (timer(true, 0, 0, true), "counts though the kernel wants no interrupt of it"),
+    ] {
+        let mut facts = triage.hypotheses.iter().flat_map(|found| &found.evidence);
+        assert!(facts.any(|fact| fact.text.contains(row)), "{row}: {:#?}", triage.hypotheses);
+    }
+}
+
 #[test]
 fn a_page_fault_that_comes_again_is_its_own_claim_with_the_call_that_decides_it() {
     let message = b"page fault loop: thread 7 faults at 0x7ffbf7ed3000, ip 0x402f8c, for 10 s";
