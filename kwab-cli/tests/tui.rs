@@ -1,150 +1,15 @@
 //! `kwab tui` on a real terminal: the real program behind a pseudo-terminal, its screen read back cell by cell.
 
 mod common;
+#[path = "common/terminal.rs"]
+mod terminal;
 
-use std::io::{Read as _, Write as _};
-use std::num::NonZero;
-use std::path::Path;
+use std::io::Write as _;
 use std::process::Command;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use common::{folder, imported};
-use portable_pty::{Child, CommandBuilder, MasterPty, PtySize, native_pty_system};
-
-/// The longest wait for a screen; a loaded machine takes its time.
-const PATIENCE: Duration = Duration::from_secs(60);
-
-/// The program, its terminal, and what is on it.
-struct Session {
-    child: Box<dyn Child + Send + Sync>,
-    master: Box<dyn MasterPty + Send>,
-    keyboard: Box<dyn std::io::Write + Send>,
-    terminal: Arc<Mutex<vt100::Parser>>,
-    /// Everything that it has written.
-    written: Arc<Mutex<Vec<u8>>>,
-}
-
-fn cells(count: u16) -> NonZero<u16> {
-    NonZero::new(count).expect("a screen has cells")
-}
-
-fn size(rows: u16, cols: u16) -> PtySize {
-    PtySize { rows, cols, pixel_width: 0, pixel_height: 0 }
-}
-
-impl Session {
-    fn start(folder: &Path, command: &[&str], rows: u16, cols: u16) -> Self {
-        Self::start_with(folder, command, rows, cols, &[])
-    }
-
-    fn start_with(folder: &Path, command: &[&str], rows: u16, cols: u16, env: &[(&str, &str)]) -> Self {
-        let pair = native_pty_system().openpty(size(rows, cols)).expect("a pseudo-terminal");
-        let mut builder = CommandBuilder::new(command[0]);
-        builder.args(&command[1..]);
-        builder.cwd(folder);
-        builder.env("TERM", "xterm-256color");
-        builder.env("HOME", folder);
-        builder.env_remove("XDG_CONFIG_HOME");
-        builder.env_remove("NO_COLOR");
-        builder.env_remove("TMUX");
-        for (name, value) in env {
-            builder.env(name, value);
-        }
-        let child = pair.slave.spawn_command(builder).expect("started");
-        drop(pair.slave);
-        let terminal = Arc::new(Mutex::new(vt100::Parser::new(cells(rows), cells(cols), 0)));
-        let mut output = pair.master.try_clone_reader().expect("its output");
-        let keyboard = pair.master.take_writer().expect("its input");
-        let screen = Arc::clone(&terminal);
-        let written: Arc<Mutex<Vec<u8>>> = Arc::default();
-        let all = Arc::clone(&written);
-        std::thread::spawn(move || {
-            let mut bytes = [0; 4096];
-            while let Ok(count @ 1..) = output.read(&mut bytes) {
-                all.lock().expect("what was written").extend_from_slice(&bytes[..count]);
-                screen.lock().expect("the screen").process(&bytes[..count]);
-            }
-        });
-        Self { child, master: pair.master, keyboard, terminal, written }
-    }
-
-    fn tui(folder: &Path, path: &str, rows: u16, cols: u16) -> Self {
-        Self::start(folder, &[env!("CARGO_BIN_EXE_kwab"), "tui", path], rows, cols)
-    }
-
-    fn screen(&self) -> String {
-        self.terminal.lock().expect("the screen").screen().contents()
-    }
-
-    /// Everything written so far, with its control sequences.
-    fn written(&self) -> String {
-        String::from_utf8_lossy(&self.written.lock().expect("what was written")).into_owned()
-    }
-
-    fn is_taken(&self) -> bool {
-        self.terminal.lock().expect("the screen").screen().alternate_screen()
-    }
-
-    fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
-        let began = Instant::now();
-        while !holds(self) {
-            assert!(began.elapsed() < PATIENCE, "never: {what}; the screen is\n{}", self.screen());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    fn sees(&self, text: &str) {
-        self.until(&format!("sees {text:?}"), |session| session.screen().contains(text));
-    }
-
-    fn press(&mut self, keys: &str) {
-        self.keyboard.write_all(keys.as_bytes()).expect("typed");
-        self.keyboard.flush().expect("typed");
-    }
-
-    fn resize(&self, rows: u16, cols: u16) {
-        self.terminal.lock().expect("the screen").screen_mut().set_size(cells(rows), cells(cols));
-        self.master.resize(size(rows, cols)).expect("resized");
-    }
-
-    fn signal(&self, name: &str) {
-        let pid = self.child.process_id().expect("a process").to_string();
-        assert!(Command::new("kill").args([&format!("-{name}"), &pid]).status().expect("kill runs").success());
-    }
-
-    fn ends(&mut self) -> portable_pty::ExitStatus {
-        let began = Instant::now();
-        loop {
-            if let Some(status) = self.child.try_wait().expect("waited") {
-                return status;
-            }
-            assert!(began.elapsed() < PATIENCE, "it does not end; the screen is\n{}", self.screen());
-            std::thread::sleep(Duration::from_millis(5));
-        }
-    }
-
-    /// The terminal is what it was: the first screen, a cursor, no mouse reports, lines and echo.
-    fn is_given_back(&self) {
-        self.until("the first screen is back", |session| !session.is_taken());
-        let terminal = self.terminal.lock().expect("the screen");
-        let screen = terminal.screen();
-        assert!(!screen.hide_cursor(), "the cursor stays hidden");
-        assert!(!screen.bracketed_paste(), "pastes stay bracketed");
-        assert_eq!(screen.mouse_protocol_mode(), vt100::MouseProtocolMode::None);
-        if let Some(modes) = self.master.get_termios() {
-            let flags = format!("{:?}", modes.local_flags);
-            assert!(flags.contains("ICANON") && flags.contains("ECHO"), "{flags}");
-        }
-    }
-}
-
-impl Drop for Session {
-    fn drop(&mut self) {
-        // It may have ended already.
-        let _ = self.child.kill();
-    }
-}
+use terminal::Session;
 
 #[test]
 fn from_the_list_of_crashes_to_a_register_and_out_again() {
@@ -279,7 +144,9 @@ fn a_copied_row_reaches_the_clipboard_of_the_terminal_also_through_tmux() {
     let command = [env!("CARGO_BIN_EXE_kwab"), "tui", &dump];
     let mut session = Session::start_with(folder.path(), &command, 24, 80, &[("TMUX", "/tmp/tmux,1,0")]);
     session.sees("what may have happened");
-    session.press("9yy");
+    session.press("9");
+    session.sees("line console");
+    session.press("yy");
     session.sees("copied:");
     let written = session.written();
     let (_, rest) = written.split_once("\u{1b}]52;c;").expect("a text for the clipboard");

@@ -5,7 +5,7 @@ use kwab::analysis::verify::Backing;
 use kwab::analysis::{Context, TraceFrame};
 use kwab::model::Case;
 use kwab::symbols::Symbols;
-use kwab::unwind::{Stopped, Trust};
+use kwab::unwind::Stopped;
 use pyo3::prelude::*;
 
 use crate::symbols::Function;
@@ -100,21 +100,10 @@ fn frame(frame: &TraceFrame) -> Frame {
         sp: frame.sp,
         name: frame.name.clone(),
         source: frame.source.clone(),
-        trust: trust(frame.trust),
+        trust: frame.trust.name(),
         machinery: frame.machinery,
         functions: frame.functions.iter().map(Function::from).collect(),
         at: frame.at.map(|at| at.to_string()),
     }
 }
 
-/// How a frame was found, in the words of the reports.
-const fn trust(trust: Trust) -> &'static str {
-    match trust {
-        Trust::Exact => "exact",
-        Trust::UnwindTable => "unwind table",
-        Trust::TopOfStack => "top of stack",
-        Trust::FramePointer => "frame pointer",
-        Trust::Scan => "scan",
-        Trust::Printed => "printed",
-    }
-}

@@ -91,6 +91,24 @@ pub enum Command {
     Compare,
     /// Conclude from all of a long recording.
     Whole,
+    /// Choose where to go back or forward to.
+    Jumps,
+    /// Open the source line of the row in the user's editor.
+    Edit,
+    /// Load images with symbols.
+    Symbols,
+    /// Choose the column to sort by.
+    Columns,
+    /// Fold the dumps of a group, or show them.
+    Fold,
+    /// Fold all groups, or none.
+    FoldAll,
+    /// Select a dump, or not.
+    Select,
+    /// Delete the selected dumps.
+    Delete,
+    /// Move the selected dumps away.
+    Archive,
     /// Reads the open dump again whenever its file changes, or ends that.
     Live,
     /// Import the serial log of the row.
@@ -152,6 +170,7 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Follow, "follow", ["enter"], Anywhere, "follow the link of the row; open the dump";
     Command::Back, "back", ["backspace", "ctrl-o"], Anywhere, "back to where you were";
     Command::Forward, "forward", ["ctrl-f"], Anywhere, "forward again";
+    Command::Jumps, "jumps", ["H"], Anywhere, "where you were: choose one to go to";
     Command::Filter, "filter", ["/"], Anywhere, "show only rows that match: cause:null cpu:1 pid>5 text";
     Command::SameProcess, "process", ["p"], Crash, "show only rows of the same process; again: all rows";
     Command::Next, "next-match", ["n"], Anywhere, "next row that matches the last filter; next difference";
@@ -164,6 +183,8 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Mark, "mark", ["m"], Crash, "mark the row, or remove its mark";
     Command::Note, "note", ["M"], Crash, "attach a note to the row";
     Command::Marks, "marks", ["'"], Crash, "marks and notes of this dump";
+    Command::Edit, "edit", ["V"], Crash, "open the source line of the row in $EDITOR";
+    Command::Symbols, "symbols", ["I"], Crash, "load symbols: an image, a directory, an initramfs";
     Command::Catalogue, "dumps", ["q", "`"], Anywhere, "the list of dumps; in the list: quit";
     Command::Tab(0), "triage", ["1"], Crash, "hypotheses and their evidence";
     Command::Tab(1), "backtrace", ["2"], Crash, "stack frames, innermost first";
@@ -190,7 +211,13 @@ pub const ACTIONS: &[ActionRow] = actions! {
     Command::Goto, "go-to", ["a", "@"], Crash, "go to an address, a line or a row";
     Command::Sort, "sort", ["s"], Anywhere, "sort by the next column";
     Command::Reverse, "reverse", ["S"], Anywhere, "reverse the order";
+    Command::Columns, "columns", ["C"], Anywhere, "choose the column to sort by";
     Command::Group, "group", ["o"], Catalogue, "dumps of the same crash together, or one by one";
+    Command::Fold, "fold", ["x"], Catalogue, "fold the dumps of the group, or show them";
+    Command::FoldAll, "fold-all", ["X"], Catalogue, "fold all groups, or none";
+    Command::Select, "select", ["t"], Catalogue, "select the dump, or all of the group; again: not";
+    Command::Delete, "delete", ["D", "delete"], Catalogue, "delete the selected dumps, after a question";
+    Command::Archive, "archive", ["A"], Catalogue, "move the selected dumps into the folder archive, after a question";
     Command::Compare, "compare", ["c"], Anywhere, "compare two crashes; end the comparison";
     Command::Whole, "whole", ["W"], Crash, "analyse all sections of a long recording";
     Command::Live, "live", ["f"], Crash, "follow the dump: read it again when its file changes";

@@ -20,11 +20,13 @@ pub mod app;
 pub mod config;
 pub mod draw;
 pub mod dump_name;
+pub mod editor;
 pub mod export;
 pub mod keys;
 pub mod list;
 pub mod load;
 pub mod marks;
+pub mod remembered;
 pub mod target;
 mod terminal;
 pub mod text;
@@ -88,11 +90,12 @@ pub fn run(options: Options) -> Result<(), Error> {
         _ => None,
     };
     let config = Config::of_user(options.colours);
-    let (app, first) = App::new(options.paths, single, config, options.sources, options.goto);
+    let (mut app, first) = App::new(options.paths, single, config, options.sources, options.goto);
+    app.resume(remembered::load());
     run_app(app, first, options.mouse)
 }
 
-/// Runs an interface that the caller has built; `effects` are carried out first.
+/// Runs an interface that the caller has built, and keeps where the user was at its end; `effects` come first.
 ///
 /// # Errors
 /// [`Error::Terminal`]; the terminal is as it was before.

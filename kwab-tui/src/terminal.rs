@@ -5,8 +5,10 @@
 //! it.
 
 use std::io::{self, Stdout, Write as _};
-use std::sync::Arc;
+use std::path::PathBuf;
+use std::process::Command;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use base64::Engine as _;
@@ -16,6 +18,7 @@ use crossterm::event::{
 };
 use crossterm::terminal::{Clear, ClearType, EnterAlternateScreen, LeaveAlternateScreen};
 use crossterm::{cursor, execute};
+use kwab::symbols::SourceLines;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
@@ -23,6 +26,7 @@ use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 
 use crate::app::{Action, App, Effect, Mouse};
 use crate::load::{Generations, Message, Pool};
+use crate::{editor, remembered};
 
 /// Something that wakes the loop.
 enum Wake {
@@ -35,6 +39,8 @@ enum Wake {
 const TICK: Duration = Duration::from_millis(250);
 /// The shortest time between two pictures while messages pour in.
 const FRAME: Duration = Duration::from_millis(30);
+/// The longest wait of the thread that reads the keys, before it looks whether it may go on.
+const LOOK: Duration = Duration::from_millis(100);
 /// Texts longer than this are not taken by terminals through OSC 52.
 const LONGEST_COPY: usize = 74_994;
 
@@ -83,7 +89,8 @@ pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<(
     let current = Arc::new(Generations::default());
     app.publish(&current);
     let pool = Pool::start(2, Arc::clone(&current), &send, Wake::Loaded)?;
-    listen_to_signals(send.clone())?;
+    let gate = Gate::default();
+    listen_to_signals(send.clone(), gate.clone())?;
     let before = std::panic::take_hook();
     let own = std::thread::current().id();
     std::panic::set_hook(Box::new(move |info| {
@@ -95,19 +102,29 @@ pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<(
     }));
     take(mouse)?;
     let taken = Taken;
-    listen_to_terminal(send)?;
-    let mut screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, pool, mouse };
+    listen_to_terminal(send, gate.clone())?;
+    let mut screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, pool, mouse, gate };
     if let Ok(size) = screen.terminal.size() {
         app.update(Action::Resize(size.width, size.height));
     }
     let outcome = screen.turn(&mut app, first, &receive, &current);
     drop(taken);
+    remembered::save(app.remembered());
     outcome
 }
 
-fn listen_to_terminal(send: Sender<Wake>) -> io::Result<()> {
+fn listen_to_terminal(send: Sender<Wake>, gate: Gate) -> io::Result<()> {
+    let next = move || {
+        loop {
+            gate.pass();
+            // A look that ends, so that the keys of another program are not taken.
+            if crossterm::event::poll(LOOK)? {
+                return crossterm::event::read();
+            }
+        }
+    };
     let read = move || {
-        while let Ok(event) = crossterm::event::read() {
+        while let Ok(event) = next() {
             if send.send(Wake::Terminal(event)).is_err() {
                 return;
             }
@@ -118,10 +135,17 @@ fn listen_to_terminal(send: Sender<Wake>) -> io::Result<()> {
     std::thread::Builder::new().name("terminal".to_string()).spawn(read).map(drop)
 }
 
-fn listen_to_signals(send: Sender<Wake>) -> io::Result<()> {
+fn listen_to_signals(send: Sender<Wake>, gate: Gate) -> io::Result<()> {
     let mut signals = signal_hook::iterator::Signals::new([SIGTERM, SIGHUP, SIGINT, SIGTSTP, SIGCONT])?;
     let listen = move || {
         for signal in signals.forever() {
+            if gate.is_closed() {
+                // The terminal is an editor's: keys that interrupt or stop are meant for it, and a stop stops both.
+                if !matches!(signal, SIGINT | SIGCONT) {
+                    let _ = signal_hook::low_level::emulate_default_handler(signal);
+                }
+                continue;
+            }
             if send.send(Wake::Signal(signal)).is_err() {
                 return;
             }
@@ -130,11 +154,59 @@ fn listen_to_signals(send: Sender<Wake>) -> io::Result<()> {
     std::thread::Builder::new().name("signals".to_string()).spawn(listen).map(drop)
 }
 
+/// Where the thread that reads the keys waits while another program has the terminal.
+#[derive(Clone, Default)]
+struct Gate(Arc<(Mutex<Passage>, Condvar)>);
+
+#[derive(Default)]
+struct Passage {
+    is_closed: bool,
+    /// Whether the thread stands before it.
+    is_waited_at: bool,
+}
+
+impl Gate {
+    fn passage(&self) -> MutexGuard<'_, Passage> {
+        self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.passage().is_closed
+    }
+
+    /// Waits as long as the gate is closed.
+    fn pass(&self) {
+        let mut passage = self.passage();
+        while passage.is_closed {
+            passage.is_waited_at = true;
+            self.0.1.notify_all();
+            passage = self.0.1.wait(passage).unwrap_or_else(PoisonError::into_inner);
+        }
+        passage.is_waited_at = false;
+    }
+
+    /// Closes it, and waits until the thread stands before it; a thread that has ended is not waited for.
+    fn close(&self) {
+        let mut passage = self.passage();
+        passage.is_closed = true;
+        let began = Instant::now();
+        while !passage.is_waited_at && began.elapsed() < 10 * LOOK {
+            passage = self.0.1.wait_timeout(passage, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        }
+    }
+
+    fn open(&self) {
+        self.passage().is_closed = false;
+        self.0.1.notify_all();
+    }
+}
+
 /// The terminal and the threads.
 struct Screen {
     terminal: Terminal<CrosstermBackend<Stdout>>,
     pool: Pool,
     mouse: bool,
+    gate: Gate,
 }
 
 impl Screen {
@@ -216,6 +288,7 @@ impl Screen {
             }
             Wake::Signal(signal) => {
                 give_back();
+                remembered::save(app.remembered());
                 // Ends the process as the signal would have.
                 signal_hook::low_level::emulate_default_handler(signal)?;
                 return Ok(true);
@@ -242,12 +315,39 @@ impl Screen {
                         app.update(Action::Loaded(Message::Failed { generation: 0, text }));
                     }
                 }
+                Effect::Edit { file, line } => self.edit(app, &file, line)?,
                 Effect::Redraw => self.enter_again(app)?,
                 Effect::Suspend => self.suspend(app)?,
                 Effect::Quit => return Ok(true),
             }
         }
         Ok(false)
+    }
+
+    /// Lets the user's editor have the terminal, with a source file of the dump at a line. Only a regular file that
+    /// the rules for sources find is opened.
+    fn edit(&mut self, app: &mut App, file: &str, line: u32) -> io::Result<()> {
+        let sources = SourceLines::new(vec![PathBuf::from(".")]);
+        let path = sources.path(file).and_then(|path| path.canonicalize().ok());
+        let found = path.ok_or_else(|| format!("{file} is not here: neither at that path nor below this directory"));
+        let command = found.and_then(|path| editor::command(&editor::of_user(), &path, line));
+        let ran = command.and_then(|(program, arguments)| {
+            self.gate.close();
+            give_back();
+            let status = Command::new(&program).args(arguments).status();
+            let taken = take(self.mouse);
+            self.gate.open();
+            taken.map_err(|error| error.to_string())?;
+            match status {
+                Ok(status) if status.success() => Ok(()),
+                Ok(status) => Err(format!("{program}: {status}")),
+                Err(error) => Err(format!("{program}: {error}; EDITOR names the editor")),
+            }
+        });
+        if let Err(text) = ran {
+            app.update(Action::Loaded(Message::Failed { generation: 0, text }));
+        }
+        self.enter_again(app)
     }
 
     /// Gives the terminal back, stops, and takes it again after `fg`.

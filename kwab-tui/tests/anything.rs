@@ -108,6 +108,12 @@ fn selects_nothing(step: &Step) -> bool {
                 | Mark
                 | Note
                 | Suspend
+                | Columns
+                | Edit
+                | Symbols
+                | Jumps
+                | Delete
+                | Archive
         ),
         _ => false,
     }

@@ -24,7 +24,13 @@ fn catalogue() -> Driven {
 fn every_action_of_the_table_does_what_it_says() {
     for row in ACTIONS {
         let mut driven = match row.command {
-            Command::Group | Command::Import => catalogue(),
+            Command::Group
+            | Command::Import
+            | Command::Fold
+            | Command::FoldAll
+            | Command::Select
+            | Command::Delete
+            | Command::Archive => catalogue(),
             _ => rich(),
         };
         match row.command {
@@ -111,6 +117,50 @@ fn every_action_of_the_table_does_what_it_says() {
                 let before = driven.screen();
                 driven.act(Action::Command(Command::Group));
                 assert_ne!(driven.screen(), before);
+            }
+            Command::Fold | Command::FoldAll => {
+                let all = driven.keys(&["g"]).app.workspace().view().unwrap().len();
+                driven.act(Action::Command(row.command));
+                assert!(driven.app.workspace().view().unwrap().len() < all, "{}", driven.screen());
+                assert!(driven.row().contains('▸'), "the heading stays selected: {}", driven.row());
+                driven.act(Action::Command(row.command));
+                assert_eq!(driven.app.workspace().view().unwrap().len(), all);
+            }
+            Command::Select => {
+                driven.keys(&["g"]).act(Action::Command(Command::Select));
+                assert!(driven.screen().contains("selected"), "{}", driven.screen());
+                driven.keys(&["esc"]);
+                assert_eq!(driven.app.workspace().catalogue().picked(), 0);
+            }
+            // Tests with files of their own show what they do.
+            Command::Delete | Command::Archive => {
+                driven.keys(&["G"]).act(Action::Command(row.command));
+                assert!(driven.app.overlay().is_some() || driven.screen().contains("no dump"));
+            }
+            Command::Jumps => {
+                driven.keys(&["3", "4", "5"]).act(Action::Command(Command::Jumps));
+                assert!(driven.screen().contains("⌫ rich.kwab  syscalls"), "{}", driven.screen());
+                driven.keys(&["2"]);
+                assert_eq!(driven.app.workspace().slot(), Some(Slot::Registers));
+                driven.act(Action::Command(Command::Jumps));
+                assert!(driven.screen().contains("→ rich.kwab  timeline"), "{}", driven.screen());
+            }
+            Command::Columns => {
+                driven.keys(&["6"]).act(Action::Command(Command::Columns));
+                driven.keys(&["2"]);
+                let sort = driven.app.workspace().list().sort;
+                assert!(sort.is_some_and(|(_, largest_first)| !largest_first), "{sort:?}");
+                driven.keys(&["C", "2"]);
+                assert_eq!(driven.app.workspace().list().sort, sort.map(|(column, _)| (column, true)));
+            }
+            Command::Edit => {
+                driven.keys(&["L"]).act(Action::Command(Command::Edit));
+                assert_eq!(driven.edited, [("fs/inode.rs".to_string(), 120)]);
+            }
+            Command::Symbols => {
+                assert!(matches!(after(&mut driven, "2", row.command).app.overlay(), Some(Overlay::Prompt { .. })));
+                driven.text("no-such-image").keys(&["enter"]);
+                assert!(driven.screen().contains("no-such-image: No such file"), "{}", driven.screen());
             }
             Command::Detail => {
                 let before = driven.screen();

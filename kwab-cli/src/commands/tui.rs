@@ -19,13 +19,15 @@ pub(crate) fn run(arguments: &Tui, color: Color) -> Result<ExitCode> {
         },
         None => None,
     };
-    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|value| value == "dumb");
     let options = kwab_tui::Options {
         paths: arguments.dumps.clone(),
         sources: kwab_tui::load::Sources {
             symbols: arguments.symbols.paths.clone(),
             force: arguments.symbols.force,
             backing: arguments.backing.clone(),
+            is_asked: false,
         },
         goto,
         mouse: !arguments.no_mouse,

@@ -10,7 +10,7 @@ use crate::dump_name;
 use crate::list::ListState;
 use crate::load::{Found, Job};
 use crate::view::View as _;
-use crate::view::catalogue::{CatalogueView, Listed};
+use crate::view::catalogue::{CatalogueView, Folds, Listed};
 
 /// Milliseconds between looks at the directories.
 const LOOK_AGAIN: u64 = 2_000;
@@ -57,7 +57,10 @@ pub struct Catalogue {
     paths: Vec<PathBuf>,
     list: ListState,
     grouped: bool,
+    folds: Folds,
     chosen: Option<PathBuf>,
+    /// Files that are selected to be deleted or archived.
+    picked: BTreeSet<PathBuf>,
     known: BTreeMap<PathBuf, Known>,
     logs: BTreeSet<PathBuf>,
     view: Arc<CatalogueView>,
@@ -73,12 +76,14 @@ pub struct Catalogue {
 
 impl Catalogue {
     pub(super) fn new(paths: Vec<PathBuf>) -> Self {
-        let view = Arc::new(CatalogueView::new(Vec::new(), Vec::new(), true, true));
+        let view = Arc::new(CatalogueView::new(Vec::new(), Vec::new(), Some(&Folds::default()), true));
         Self {
             paths,
             list: ListState::default(),
             grouped: true,
+            folds: Folds::default(),
             chosen: None,
+            picked: BTreeSet::new(),
             known: BTreeMap::new(),
             logs: BTreeSet::new(),
             view,
@@ -230,6 +235,7 @@ impl Catalogue {
             let scan = self.scans;
             let before = self.known.len();
             self.known.retain(|_, known| known.seen == scan);
+            self.picked.retain(|file| self.known.contains_key(file));
             self.dirty |= self.known.len() != before || first_scan;
             self.scans += 1;
             self.scanning = false;
@@ -273,11 +279,75 @@ impl Catalogue {
         self.lay_out_again();
     }
 
-    /// Lists each dump alone: groups have an order of their own.
-    pub(super) fn ungroup(&mut self) {
-        if self.grouped {
-            self.toggle_groups();
+    /// Folds the group of a row, or shows its dumps; the heading is selected then.
+    pub(super) fn fold(&mut self, row: usize) {
+        let Some((key, heading)) = self.view.group_of(row) else { return };
+        self.folds.toggle(key);
+        self.list.selected = heading;
+        self.lay_out_again();
+    }
+
+    /// Folds all groups, or none.
+    pub(super) fn fold_all(&mut self) {
+        self.folds.toggle_all();
+        self.lay_out_again();
+    }
+
+    /// The file of a dump as the list names it.
+    fn file_of(&self, name: &str) -> Option<&PathBuf> {
+        let known = |name: &str| self.known.get_key_value(Path::new(name)).map(|(file, _)| file);
+        known(name).or_else(|| known(name.rsplit_once('#')?.0))
+    }
+
+    fn files_of(&self, row: usize) -> Vec<PathBuf> {
+        self.view.paths(row).into_iter().filter_map(|name| self.file_of(name)).cloned().collect()
+    }
+
+    /// Selects the dumps of a row, or ends that if all of them are selected; gives how many files are selected then.
+    pub(super) fn pick(&mut self, row: usize) -> Option<usize> {
+        let files = self.files_of(row);
+        if files.is_empty() {
+            return None;
         }
+        if files.iter().all(|file| self.picked.contains(file)) {
+            files.iter().for_each(|file| drop(self.picked.take(file)));
+        } else {
+            self.picked.extend(files);
+        }
+        Some(self.picked.len())
+    }
+
+    /// Whether a dump is selected to be deleted or archived.
+    #[must_use]
+    pub fn is_picked(&self, name: &str) -> bool {
+        !self.picked.is_empty() && self.file_of(name).is_some_and(|file| self.picked.contains(file))
+    }
+
+    /// How many files are selected to be deleted or archived.
+    #[must_use]
+    pub fn picked(&self) -> usize {
+        self.picked.len()
+    }
+
+    /// Ends the selection; says whether there was one.
+    pub(super) fn forget_picks(&mut self) -> bool {
+        !std::mem::take(&mut self.picked).is_empty()
+    }
+
+    /// The files that are selected, else those of a row, as the last look found them.
+    pub(super) fn to_tidy(&self, row: Option<usize>) -> Vec<Found> {
+        let own = || row.map(|row| self.files_of(row)).unwrap_or_default().into_iter().collect();
+        let files: BTreeSet<PathBuf> = if self.picked.is_empty() { own() } else { self.picked.clone() };
+        files.iter().filter_map(|file| self.found_as(file)).cloned().collect()
+    }
+
+    /// Looks at the directories again at once; what has been read stays.
+    pub(super) fn look_again(&mut self) -> Job {
+        self.generation += 1;
+        for known in self.known.values_mut().filter(|known| !known.judged) {
+            known.stale = true;
+        }
+        self.scan()
     }
 
     fn lay_out_again(&mut self) {
@@ -292,6 +362,7 @@ impl Catalogue {
         }
         let look = crate::view::Look::default();
         let target = self.view.target(self.list.selected, &look).filter(|_| self.view.len() > self.list.selected);
+        let is_heading = self.view.group_of(self.list.selected).is_some_and(|(_, at)| at == self.list.selected);
         // Without a choice of the user, the selection stays at the top while dumps are being found.
         let at_top = self.list.selected == 0 && !self.list.placed;
         let dumps = self
@@ -304,12 +375,14 @@ impl Catalogue {
         let logs = logs.map(|log| log.display().to_string()).collect();
         let before = std::mem::replace(
             &mut self.view,
-            Arc::new(CatalogueView::new(dumps.collect(), logs, self.grouped, self.scans == 0)),
+            Arc::new(CatalogueView::new(dumps.collect(), logs, self.grouped.then_some(&self.folds), self.scans == 0)),
         );
         if let Some(shown) = self.list.shown.take() {
             self.list.shown = Some(Arc::new(self.still_shown(&before, &shown)));
         }
         let row = target.filter(|_| !at_top).and_then(|target| self.view.find(&target));
+        let heading = row.and_then(|row| self.view.group_of(row)).map(|(_, heading)| heading);
+        let row = heading.filter(|_| is_heading).or(row);
         self.list.selected = row.unwrap_or(self.list.selected);
         self.list.clip(self.view.len());
         true

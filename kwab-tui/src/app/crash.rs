@@ -13,6 +13,7 @@ use super::tabs::Tabs;
 use crate::list::ListState;
 use crate::load::Job;
 use crate::marks::Marks;
+use crate::remembered::Place;
 use crate::view::{Slot, Target, View};
 
 /// Lists to whose end a recording adds rows.
@@ -172,6 +173,27 @@ impl Crash {
         self.lists = lists.collect();
         self.marks = before.marks;
         self.list_marks();
+    }
+
+    /// Where the user is; `None` while two are compared, whose rows are of both.
+    pub(super) fn place(&self) -> Option<Place> {
+        let chosen = |(slot, list): (&Slot, &ListState)| {
+            let row = list.current(self.views.get(slot)?.len())?;
+            (row > 0 && !is_single(*slot)).then_some((*slot, row))
+        };
+        let rows = self.lists.iter().filter_map(chosen).collect();
+        self.comparison.is_none().then(|| Place { slot: Some(self.tabs.below()), rows })
+    }
+
+    /// Shows the list and the rows of an earlier run; a row that is no longer there is the last one.
+    pub(super) fn return_to(&mut self, place: &Place) {
+        if let Some(slot) = place.slot.filter(|slot| !is_single(*slot)) {
+            self.tabs.show(slot);
+        }
+        for (slot, row) in place.rows.iter().filter(|(slot, _)| !is_single(**slot)) {
+            let list = self.list_mut(*slot);
+            (list.selected, list.placed) = (*row, true);
+        }
     }
 
     /// How a list is looked at, to be changed.

@@ -55,6 +55,21 @@ impl History {
         Some(location)
     }
 
+    /// The location `by` locations back (negative) or forward; those between are walked too.
+    pub(super) fn jump(&mut self, by: isize, here: Location) -> Option<Location> {
+        let mut at = here;
+        for _ in 0..by.unsigned_abs() {
+            at = if by < 0 { self.back(at) } else { self.forward(at) }?;
+        }
+        Some(at)
+    }
+
+    /// The locations and how far each is: the one left last first, then those ahead.
+    pub(super) fn all(&self) -> impl Iterator<Item = (isize, &Location)> {
+        let behind = self.behind.iter().rev().zip(1..).map(|(location, by): (_, isize)| (-by, location));
+        behind.chain(self.ahead.iter().rev().zip(1..).map(|(location, by)| (by, location)))
+    }
+
     /// Records that `here` was left backwards, for the list of dumps.
     pub(super) fn back_to_start(&mut self, here: Location) {
         self.ahead.push(here);

@@ -3,6 +3,7 @@
 use ratatui::layout::Rect;
 
 use super::App;
+use crate::remembered::Panes;
 use crate::view::Slot;
 
 /// Terminals at least this wide have the detail beside the list; narrower ones below it.
@@ -74,6 +75,16 @@ impl Screen {
         self.detail = true;
     }
 
+    /// How the room is shared.
+    pub(super) const fn panes(&self) -> Panes {
+        Panes { detail: self.detail, share: self.share }
+    }
+
+    /// Shares the room as it was before.
+    pub(super) fn share_as(&mut self, panes: Panes) {
+        (self.detail, self.share) = (panes.detail, panes.share.clamp(-3, 4));
+    }
+
     /// A part of `room` as it is by itself, changed by what was asked for; the list keeps a fifth.
     fn shared(&self, part: u16, room: u16) -> u16 {
         let change = i32::from(room) * i32::from(self.share) / 10;
@@ -142,7 +153,9 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
 /// From which width on the detail is beside the list: long sentences need the whole width longer.
 const fn beside(slot: Option<Slot>) -> u16 {
     match slot {
-        None | Some(Slot::Triage | Slot::Log | Slot::Integrity | Slot::Compare | Slot::Marks) => BESIDE_SENTENCES,
+        // Every column of the list of dumps says something.
+        None => u16::MAX,
+        Some(Slot::Triage | Slot::Log | Slot::Integrity | Slot::Compare | Slot::Marks) => BESIDE_SENTENCES,
         Some(_) => BESIDE,
     }
 }

@@ -51,6 +51,7 @@ use questions::Questions;
 use crate::action::Command;
 use crate::config::Config;
 use crate::load::{Generations, Job, Message, Sources};
+use crate::remembered::Remembered;
 use crate::theme::Tone;
 use crate::view::Target;
 
@@ -96,6 +97,13 @@ pub enum Effect {
         /// What; absent removes the file.
         text: Option<String>,
     },
+    /// Open a source file at a line in the user's editor.
+    Edit {
+        /// The file as an image or the kernel names it.
+        file: String,
+        /// The line, from 1.
+        line: u32,
+    },
     /// Draw everything again.
     Redraw,
     /// To the shell.
@@ -133,6 +141,20 @@ impl App {
         effects.extend(single.map(|path| Effect::Job(workspace.open(path))));
         let (screen, overlays, questions) = (Screen::default(), Overlays::default(), Questions::default());
         (Self { config, screen, workspace, overlays, questions, status }, effects)
+    }
+
+    /// Continues where the user was in an earlier run.
+    pub fn resume(&mut self, remembered: Remembered) {
+        self.screen.share_as(remembered.panes);
+        self.workspace.session_mut().remember(remembered);
+    }
+
+    /// Where the user is, for the next run.
+    #[must_use]
+    pub fn remembered(&self) -> Remembered {
+        let mut all = self.workspace.session().remembered();
+        all.panes = self.screen.panes();
+        all
     }
 
     /// Keys and colours.

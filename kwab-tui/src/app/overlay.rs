@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use crate::action::{ACTIONS, ActionRow, Command, KeyScope};
 use crate::keys::fits;
+use crate::load::{Found, Tidy};
 use crate::view::Target;
 
 /// Something over the screen that takes the keys.
@@ -52,6 +53,8 @@ pub enum PromptKind {
     Note,
     /// Where the rows are written.
     Export,
+    /// Where images with symbols are.
+    Symbols,
 }
 
 /// What a choice does.
@@ -65,6 +68,14 @@ pub enum MenuAction {
     Beside(PathBuf),
     /// Chooses a dump, for the one beside it to be chosen in the list.
     Choose(PathBuf),
+    /// Goes back by so many locations, or forward.
+    Travel(isize),
+    /// Sorts by a column; by the one that it is sorted by already, the other way round.
+    SortBy(usize),
+    /// Deletes or archives the files of dumps.
+    Tidy(Tidy, Vec<Found>),
+    /// Leaves everything as it is.
+    Nothing,
 }
 
 /// The actions that fit what is typed, best first: by name before by description.

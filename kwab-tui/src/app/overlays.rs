@@ -17,6 +17,7 @@ enum Typed {
     Accepted,
     Ended,
     Moved(isize),
+    Complete,
     Nothing,
 }
 
@@ -25,6 +26,7 @@ fn type_into(input: &mut String, key: Key) -> Typed {
     match key.code {
         KeyCode::Enter => Typed::Accepted,
         KeyCode::Esc => Typed::Ended,
+        KeyCode::Tab => Typed::Complete,
         KeyCode::Char('c' | 'g') if control => Typed::Ended,
         KeyCode::Up => Typed::Moved(-1),
         KeyCode::Down => Typed::Moved(1),
@@ -78,6 +80,8 @@ pub(super) enum Request {
     NoFilter,
     /// To move the selection while a filter is typed.
     Step(isize),
+    /// To complete the path that is typed.
+    Complete(String),
     /// To take the input of a prompt.
     Accept(PromptKind, String),
     /// To do what was chosen from a menu.
@@ -118,6 +122,16 @@ impl Overlays {
         true
     }
 
+    /// Puts what a path was completed to into the prompt where `typed` is still typed.
+    pub(super) fn complete(&mut self, typed: &str, to: String, others: &str) {
+        if let Some(Overlay::Prompt { input, problem, .. }) = &mut self.open
+            && *input == typed
+        {
+            *input = to;
+            *problem = Some(others.to_string()).filter(|others| !others.is_empty());
+        }
+    }
+
     /// Takes a key where the keys of `here` hold and the help has `help` lines.
     pub(super) fn key(&mut self, key: Key, here: KeyScope, help: usize) -> Request {
         match self.open.take() {
@@ -156,7 +170,7 @@ impl Overlays {
             }
             Typed::Moved(by) => selected.saturating_add_signed(by).min(last),
             Typed::Changed => 0,
-            Typed::Nothing => selected,
+            Typed::Nothing | Typed::Complete => selected,
         };
         self.open(Overlay::Palette { input, selected });
         Request::Nothing
@@ -171,7 +185,10 @@ impl Overlays {
             Typed::Changed if is_filter => Request::Filter(input.clone()),
             // The rows can be looked through while the filter is typed.
             Typed::Moved(by) if is_filter => Request::Step(by),
-            Typed::Changed | Typed::Moved(_) | Typed::Nothing => Request::Nothing,
+            Typed::Complete if matches!(kind, PromptKind::Symbols | PromptKind::Export) => {
+                Request::Complete(input.clone())
+            }
+            Typed::Changed | Typed::Moved(_) | Typed::Complete | Typed::Nothing => Request::Nothing,
         };
         self.open(Overlay::Prompt { kind, input, problem: None });
         request

@@ -5,7 +5,7 @@ use kwab::report::filter::FieldValue;
 use super::outcome::Outcome;
 use super::{App, Effect, Overlay, PromptKind, TABS};
 use crate::action::Command;
-use crate::load::Job;
+use crate::load::{Job, Tidy};
 use crate::theme::Tone;
 
 impl App {
@@ -44,6 +44,8 @@ impl App {
             Command::Mode => workspace.next_mode(),
             Command::Marks => workspace.show_marks(),
             Command::Group => workspace.catalogue_mut().toggle_groups(),
+            Command::Fold => workspace.fold(),
+            Command::FoldAll => workspace.catalogue_mut().fold_all(),
             Command::Sort => return self.sort(),
             Command::Reverse => return self.reverse(),
             Command::SameProcess => return self.same_process(),
@@ -76,6 +78,13 @@ impl App {
             Command::Escape => self.escape(),
             Command::Filter => workspace.prompt(PromptKind::Filter),
             Command::Goto => workspace.prompt(PromptKind::Goto),
+            Command::Symbols => workspace.prompt(PromptKind::Symbols),
+            Command::Jumps => workspace.jumps(),
+            Command::Edit => workspace.edit(),
+            Command::Columns => workspace.choose_column(),
+            Command::Select => workspace.select_dump(),
+            Command::Delete => workspace.ask_to_tidy(Tidy::Delete),
+            Command::Archive => workspace.ask_to_tidy(Tidy::Archive),
             Command::Export => workspace.prompt(PromptKind::Export),
             Command::Note => workspace.prompt(PromptKind::Note),
             Command::Mark => workspace.mark(),
@@ -115,6 +124,9 @@ impl App {
         if in_catalogue && self.workspace.catalogue_mut().forget_choice() {
             return Outcome::say(Tone::Dim, "no longer chosen");
         }
+        if in_catalogue && self.workspace.catalogue_mut().forget_picks() {
+            return Outcome::say(Tone::Dim, "no longer selected");
+        }
         if self.workspace.shown_list().unfilter() {
             self.questions.cancel();
         } else if let Some(crash) = self.workspace.session_mut().crash_mut() {
@@ -126,14 +138,21 @@ impl App {
     fn sort(&mut self) -> Vec<Effect> {
         let Some(view) = self.workspace.view() else { return Vec::new() };
         let sorted = self.workspace.list_mut().sort_by_next(view.as_ref());
-        if self.workspace.shown_crash().is_none() && sorted.is_some() {
-            self.workspace.catalogue_mut().ungroup();
-        }
         let text = match sorted {
             Some(column) => format!("sorted by {}; S reverses", view.columns()[column].name),
             None => "in the order of the dump".to_string(),
         };
         self.status.say(Tone::Dim, text);
+        self.ask(self.workspace.list_id())
+    }
+
+    /// Sorts by a column, or the other way round if it is sorted by it.
+    pub(super) fn sort_by(&mut self, column: usize) -> Vec<Effect> {
+        let list = self.workspace.list_mut();
+        list.sort = match list.sort {
+            Some((sorted, largest_first)) if sorted == column => Some((column, !largest_first)),
+            _ => Some((column, false)),
+        };
         self.ask(self.workspace.list_id())
     }
 

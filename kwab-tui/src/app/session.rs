@@ -6,6 +6,7 @@ use std::sync::Arc;
 use super::comparison::Comparison;
 use super::crash::Crash;
 use crate::load::{Job, Message, Sources};
+use crate::remembered::Remembered;
 use crate::view::{Slot, View};
 
 /// The open crash, if there is one, and the generations given to jobs.
@@ -14,6 +15,8 @@ pub struct Session {
     sources: Sources,
     generation: u64,
     last: u64,
+    /// Where the user was in each dump.
+    remembered: Remembered,
 }
 
 /// What taking a message has come to.
@@ -28,8 +31,45 @@ pub(super) enum Taken {
 
 impl Session {
     /// A session without a crash, whose dumps are opened with `sources`.
-    pub(super) const fn new(sources: Sources) -> Self {
-        Self { crash: None, sources, generation: 1, last: 1 }
+    pub(super) fn new(sources: Sources) -> Self {
+        Self { crash: None, sources, generation: 1, last: 1, remembered: Remembered::default() }
+    }
+
+    /// Takes where the user was in earlier runs; a crash that is being loaded is shown there.
+    pub(super) fn remember(&mut self, remembered: Remembered) {
+        self.remembered = remembered;
+        self.return_to_place();
+    }
+
+    /// Where the user was in each dump, and is in the open one.
+    pub(super) fn remembered(&self) -> Remembered {
+        let mut all = self.remembered.clone();
+        if let Some(crash) = &self.crash {
+            crash.place().into_iter().for_each(|place| all.put(crash.path(), place));
+        }
+        all
+    }
+
+    fn return_to_place(&mut self) {
+        if let Some(crash) = &mut self.crash
+            && let Some(place) = self.remembered.place(crash.path())
+        {
+            crash.return_to(place);
+        }
+    }
+
+    /// Reads the open dump again with the images of one path more.
+    pub(super) fn add_symbols(&mut self, path: PathBuf) -> Vec<Job> {
+        self.sources.symbols.retain(|known| *known != path);
+        // What was named last is looked at first.
+        self.sources.symbols.insert(0, path);
+        self.sources.is_asked = true;
+        self.reopen()
+    }
+
+    /// Where images and files come from.
+    pub(super) const fn sources(&self) -> &Sources {
+        &self.sources
     }
 
     /// The open crash.
@@ -69,7 +109,9 @@ impl Session {
     /// Opens a dump instead of the one before.
     pub(super) fn open(&mut self, path: PathBuf) -> Job {
         self.generation = self.next_generation();
+        self.remembered = self.remembered();
         self.crash = Some(Crash::new(path.clone()));
+        self.return_to_place();
         Job::Open { generation: self.generation, path, sources: self.sources.clone() }
     }
 

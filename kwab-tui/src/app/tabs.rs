@@ -50,8 +50,13 @@ impl Tabs {
     pub const fn slot(&self) -> Slot {
         match self.cover {
             Some(slot) => slot,
-            None => TABS[self.current].1[self.mode(self.current)],
+            None => self.below(),
         }
+    }
+
+    /// The list of the current tab, whatever covers it.
+    pub(super) const fn below(&self) -> Slot {
+        TABS[self.current].1[self.mode(self.current)]
     }
 
     /// Whether a tab is current and not covered.

@@ -127,7 +127,12 @@ impl App {
                 self.workspace.shown_list().step(by);
                 Outcome::default()
             }
+            Request::Complete(input) => Outcome::jobs([Job::Complete { input }]),
             Request::Accept(kind, input) => self.accept(kind, input),
+            Request::Choose(MenuAction::Nothing) => Outcome::say(Tone::Dim, "nothing is changed"),
+            Request::Choose(MenuAction::SortBy(column)) => return self.sort_by(column),
+            Request::Choose(MenuAction::Travel(by)) => self.workspace.jump(by),
+            Request::Choose(MenuAction::Tidy(how, files)) => self.workspace.tidy(how, files),
             Request::Choose(MenuAction::Copy(text)) => {
                 Outcome::say(Tone::Good, format!("copied: {text}")).with(Effect::Copy(text))
             }
@@ -150,6 +155,8 @@ impl App {
                 Outcome { overlay, ..Outcome::default() }
             }),
             PromptKind::Note => self.workspace.note(input),
+            PromptKind::Symbols if input.trim().is_empty() => Outcome::default(),
+            PromptKind::Symbols => Outcome::jobs([Job::Locate { input }]),
             PromptKind::Export => {
                 let Some(view) = self.workspace.view().filter(|_| !input.is_empty()) else {
                     return Outcome::default();
@@ -227,6 +234,16 @@ impl App {
                     (Some(row), Some(view)) => workspace.list_of(list).select(row, view.len()),
                     _ => self.status.say(Tone::Care, "no other row matches"),
                 }
+            }
+            Message::Completed { input, to, others } => self.overlays.complete(&input, to, &others),
+            Message::Located { path } => {
+                self.status.say(Tone::Dim, format!("looking for symbols in {}", path.display()));
+                return workspace.add_symbols(path).into_iter().map(Effect::Job).collect();
+            }
+            Message::Tidied { text, all } => {
+                self.status.say(if all { Tone::Good } else { Tone::Care }, text);
+                workspace.catalogue_mut().forget_picks();
+                return vec![Effect::Job(workspace.catalogue_mut().look_again())];
             }
             Message::Imported { text, .. } => {
                 self.status.say(Tone::Good, text);

@@ -96,6 +96,7 @@ pub(super) fn footer(app: &App, layout: &Layout, buffer: &mut Buffer) {
             PromptKind::Goto => "go to: ",
             PromptKind::Note => "note: ",
             PromptKind::Export => "write to: ",
+            PromptKind::Symbols => "symbols in: ",
         };
         let mut line = Line::of(Tone::Match, label).and(Tone::Plain, input.clone()).and(Tone::Selected, " ");
         let pending = app.workspace().list().pending;
@@ -125,6 +126,7 @@ fn prompt_help(app: &App, kind: PromptKind) -> String {
             if fields.is_empty() { String::new() } else { format!("words, and {}", fields.join(": ") + ":") }
         }
         PromptKind::Goto => "an address (0x…), a line or a row".to_string(),
+        PromptKind::Symbols => "an image, a directory or an initramfs; tab completes".to_string(),
         PromptKind::Note | PromptKind::Export => String::new(),
     }
 }
@@ -145,6 +147,10 @@ fn position(app: &App) -> String {
         text = format!("searching …  {text}");
     } else if !list.filter.is_empty() {
         text = format!("/{}  {text}", cut(&list.filter, 24));
+    }
+    let picked = app.workspace().catalogue().picked();
+    if picked > 0 && app.workspace().shown_crash().is_none() {
+        text = format!("{} selected  {text}", grouped(picked));
     }
     text
 }

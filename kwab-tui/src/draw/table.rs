@@ -21,7 +21,7 @@ pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buf
     let columns = view.columns();
     // Where there is a scrollbar, it has a column of its own.
     let scrolls = list.count(len) > usize::from(area.height) && area.width >= 20;
-    let widths = widths(columns, area.width - u16::from(scrolls));
+    let widths = widths(view, area.width - u16::from(scrolls));
     if let Some(heading) = layout.heading {
         headings(app, columns, &widths, heading, buffer);
     }
@@ -118,10 +118,12 @@ fn skip(text: &str, columns: usize) -> &str {
     ""
 }
 
-/// The widths of the columns: those that matter least are left out until the rest has room.
-pub(super) fn widths(columns: &[Column], room: u16) -> Vec<u16> {
+/// The widths of the columns: empty ones are left out, and those that matter least until the rest has room.
+pub(super) fn widths(view: &dyn View, room: u16) -> Vec<u16> {
+    let columns = view.columns();
     let mut widths: Vec<u16> = columns.iter().map(|column| column.width).collect();
-    let mut shown = vec![true; columns.len()];
+    let has = |(index, column): (usize, &Column)| column.width == 0 || view.has_column(index);
+    let mut shown: Vec<bool> = columns.iter().enumerate().map(has).collect();
     let least = match columns.iter().find(|column| column.width == 0) {
         Some(rest) if rest.name.is_empty() => 1,
         Some(_) => LEAST_REST.max(room * 2 / 5).min(60),

@@ -14,12 +14,12 @@ use kwab::model::payloads::Payloads;
 use kwab::model::{Depth, Dump, DumpFile, OpenError};
 use kwab::report::check::check;
 use kwab::report::inspect::{Options, Report, inspect};
-use kwab::symbols::{Finder, IndexCache};
+use kwab::symbols::{Finder, IndexCache, Symbols};
 
 use super::{Generations, Job, Message, Sources, Watch};
 use crate::dump_name;
 use crate::marks::Marks;
-use crate::text::grouped;
+use crate::text::{count, grouped};
 use crate::view::hex::HexView;
 use crate::view::log::LogView;
 use crate::view::memory::MappingsView;
@@ -136,7 +136,7 @@ fn conclude(
     dump.file.release();
     let case = dump.case();
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
-    list(Slot::Tasks, Arc::new(tasks::tasks(&case)));
+    list(Slot::Tasks, Arc::new(tasks::tasks(&case, &Symbols::new())));
     list(Slot::Locks, Arc::new(tasks::locks(&case)));
     let mut paths = sources.symbols.clone();
     let built = PathBuf::from("target/x86_64-unknown-none");
@@ -158,6 +158,9 @@ fn conclude(
         None => Backing::none(),
     };
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
+    if !found.symbols.loaded().is_empty() {
+        list(Slot::Tasks, Arc::new(tasks::tasks(&case, &found.symbols)));
+    }
     let concluded = triage(&case, &found.symbols, &backing, name);
     let ctx = Context::new(&case, &found.symbols, &backing);
     let trace = backtrace::backtrace(report, &ctx);
@@ -175,10 +178,24 @@ fn conclude(
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
     list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
     list(Slot::Spans, Arc::new(profile::spans(&span_tree(&dump), ticks_per_us(&dump))));
-    if !sources.symbols.is_empty()
-        && let Some(problem) = found.problems.first()
-    {
-        send(Message::Failed { generation, text: problem.clone() });
+    if let Some(said) = of_symbols(generation, sources, &found.symbols, found.problems.first()) {
+        send(said);
+    }
+}
+
+/// What has come of the images that the user named.
+fn of_symbols(generation: u64, sources: &Sources, symbols: &Symbols, problem: Option<&String>) -> Option<Message> {
+    if sources.symbols.is_empty() {
+        return None;
+    }
+    let failed = |text| Some(Message::Failed { generation, text });
+    match (problem, symbols.loaded().len()) {
+        (Some(problem), _) => failed(problem.clone()),
+        (None, 0) if sources.is_asked => failed("no image there is one of this dump: the build-ids differ".to_string()),
+        (None, images) if sources.is_asked => {
+            Some(Message::Told { text: format!("symbols of {} loaded", count(images, "image", "images")) })
+        }
+        (None, _) => None,
     }
 }
 

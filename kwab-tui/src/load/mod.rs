@@ -7,6 +7,8 @@
 mod catalogue;
 mod crash;
 mod import;
+mod paths;
+mod tidy;
 mod watch;
 
 use std::collections::VecDeque;
@@ -21,6 +23,7 @@ use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
 use crate::marks::Marks;
+pub use tidy::Tidy;
 use watch::Watch;
 
 use crate::view::pair::PairView;
@@ -33,6 +36,8 @@ pub struct Sources {
     pub symbols: Vec<PathBuf>,
     /// Use images with another build-id too.
     pub force: bool,
+    /// Whether the user has named images since the start, and is told what has come of it.
+    pub is_asked: bool,
     /// Initramfs or directory with the files behind pages.
     pub backing: Option<PathBuf>,
 }
@@ -143,6 +148,27 @@ pub enum Job {
     Import {
         /// Path of the serial log.
         log: PathBuf,
+    },
+    /// Complete a path that is typed.
+    Complete {
+        /// What is typed.
+        input: String,
+    },
+    /// Look whether images can be at a path that was typed.
+    Locate {
+        /// What was typed.
+        input: String,
+    },
+    /// Delete dumps, or archive them.
+    Tidy {
+        /// What is done.
+        how: Tidy,
+        /// The files, as they were listed.
+        files: Vec<Found>,
+        /// What was opened: only what lies below a directory of these is touched, and none of these.
+        roots: Vec<PathBuf>,
+        /// Files that are never touched.
+        inputs: Vec<PathBuf>,
     },
 }
 
@@ -259,6 +285,27 @@ pub enum Message {
         /// The row, when there is one.
         row: Option<usize>,
     },
+    /// A path was completed.
+    Completed {
+        /// What was typed.
+        input: String,
+        /// What all that fits begins with.
+        to: String,
+        /// What fits, when it is more than one.
+        others: String,
+    },
+    /// Images may be at this path.
+    Located {
+        /// Where they may be.
+        path: PathBuf,
+    },
+    /// Dumps have been deleted or archived.
+    Tidied {
+        /// In a line.
+        text: String,
+        /// Whether none was kept.
+        all: bool,
+    },
     /// A log has been imported.
     Imported {
         /// The dumps that were made.
@@ -292,7 +339,9 @@ impl Generations {
             | Job::Conclude { generation, .. }
             | Job::Beside { generation, .. } => self.is_crash(*generation),
             Job::Answer { number, .. } | Job::Seek { number, .. } => self.is_question(*number),
-            Job::Import { .. } | Job::Export { .. } => true,
+            Job::Import { .. } | Job::Export { .. } | Job::Complete { .. } | Job::Locate { .. } | Job::Tidy { .. } => {
+                true
+            }
         }
     }
 
@@ -355,6 +404,15 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
             });
         }
         Job::Import { log } => import::import(&log, send),
+        Job::Complete { input } => {
+            let (to, others) = paths::complete(&input);
+            send(Message::Completed { input, to, others });
+        }
+        Job::Locate { input } => send(match paths::locate(&input) {
+            Ok(path) => Message::Located { path },
+            Err(text) => Message::Failed { generation: 0, text },
+        }),
+        Job::Tidy { how, files, roots, inputs } => tidy::tidy(how, &files, &roots, &inputs, send),
     }
     Vec::new()
 }

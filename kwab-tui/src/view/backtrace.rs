@@ -7,9 +7,9 @@ use kwab::analysis::{Context, TraceFrame, View as Space, stacks};
 use kwab::decode::{Values, around};
 use kwab::model::RecordRef;
 use kwab::report::align::shape;
-use kwab::report::inspect::Report;
+use kwab::report::inspect::{Backtrace, Report};
 use kwab::symbols::SourceLines;
-use kwab::unwind::Stopped;
+use kwab::unwind::{Stopped, Trust};
 
 use super::table::{Table, TableRow};
 use super::{Column, Link, Row, Slot, Target, text};
@@ -42,13 +42,13 @@ pub fn backtrace(report: &Report, ctx: &Context<'_, '_>) -> Table {
         traces.frames(&ctx.trace, ctx.death.code_pid());
     }
     if only_printed {
-        traces.printed(report);
+        traces.printed(report, &[]);
     }
     for stack in stacks::all(ctx.case, ctx.symbols, &ctx.death) {
         traces.stack(&stack);
     }
     if !only_printed {
-        traces.printed(report);
+        traces.printed(report, &ctx.trace);
     }
     Table {
         slot: Slot::Backtrace,
@@ -112,6 +112,7 @@ impl Traces<'_, '_, '_> {
             detail,
             links,
             at,
+            source: Some(frame.location.clone()).filter(|location| !location.is_empty()),
             values: vec![
                 text(frame.name.clone()),
                 text(frame.location.clone()),
@@ -173,7 +174,7 @@ impl Traces<'_, '_, '_> {
             let location = inlined.file.as_ref().map(|file| format!("{file}:{}", inlined.line.unwrap_or(0)));
             let shown = Shown {
                 index: "└".to_string(),
-                trust: "inl".to_string(),
+                trust: INLINED.to_string(),
                 name: format!("{} (inlined)", inlined.function.as_deref().unwrap_or("?")),
                 location: location.unwrap_or_default(),
                 quiet: true,
@@ -202,8 +203,14 @@ impl Traces<'_, '_, '_> {
     }
 
     /// The traces as the kernel printed them, with what it guessed.
-    fn printed(&mut self, report: &Report) {
-        for trace in &report.backtraces {
+    fn printed(&mut self, report: &Report, shown: &[TraceFrame]) {
+        let addresses = |trace: &Backtrace| -> Vec<Option<u64>> {
+            let frames = trace.frames.iter().map(|frame| frame.addr.as_ref());
+            frames.map(|addr| kwab::report::filter::number(addr?)).collect()
+        };
+        let is_shown = |addr: &Option<u64>| addr.is_some_and(|addr| shown.iter().any(|frame| frame.ip == addr));
+        // A trace that tells nothing but what was walked is not told twice.
+        for trace in report.backtraces.iter().filter(|trace| !addresses(trace).iter().all(is_shown)) {
             self.heading(&format!("{}, as printed", trace.title), Vec::new());
             for frame in &trace.frames {
                 let addr = frame.addr.as_ref().and_then(|addr| kwab::report::filter::number(addr));
@@ -290,25 +297,18 @@ impl Values for NoValues {
 
 /// What a report calls a way to find a frame, as short as in walked traces.
 fn short(trust: &str) -> &str {
-    match trust {
-        "exact" => "ip",
-        "unwind table" => "cfi",
-        "frame pointer" => "fp",
-        "top of stack" => "top",
-        "printed" => "said",
-        other => other,
+    Trust::of_name(trust).map_or(trust, |known| known.short())
+}
+
+/// The way in the words that reports have for it.
+fn trust_in_words(short: &str) -> String {
+    match Trust::ALL.into_iter().find(|trust| trust.short() == short) {
+        Some(trust) if trust.name() == trust.about() => trust.name().to_string(),
+        Some(trust) => format!("{}: {}", trust.name(), trust.about()),
+        None if short == INLINED => "inlined into the frame above, from the debug information".to_string(),
+        None => short.to_string(),
     }
 }
 
-fn trust_in_words(trust: &str) -> &str {
-    match trust {
-        "ip" => "exact: the interrupted instruction itself",
-        "fp" => "fp: followed frame pointers",
-        "cfi" => "cfi: followed unwind tables",
-        "scan" => "scan: a plausible address on the stack, a guess",
-        "said" => "printed by the kernel, which did not say how it was found",
-        "top" => "top: the return address on top of the stack, after a jump to no code",
-        "inl" => "inl: inlined into the frame below it, from the debug information",
-        other => other,
-    }
-}
+/// The word of a frame that was inlined.
+const INLINED: &str = "inl";

@@ -1,10 +1,12 @@
 //! Every dump under the given paths: those of the same bug together, damaged ones with what is wrong, logs to import.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use kwab::report::catalogue::{Arranged, CatalogueEntry, FIELDS, Finding, Rank, arrange, last_of};
 use kwab::report::filter::{FieldValue, Fields as _};
 
+pub use super::folds::Folds;
 use super::{Column, Key, Link, Look, Row, Target, View, text};
 use crate::text::{Line, bytes, count};
 use crate::theme::Tone;
@@ -16,8 +18,28 @@ pub struct CatalogueView {
     dumps: Vec<Listed>,
     logs: Vec<String>,
     groups: Vec<Arranged>,
+    /// What is known of each group beside its arrangement.
+    known: Vec<Known>,
     grouped: bool,
     scanning: bool,
+}
+
+/// What rows of a group say of all its dumps.
+#[derive(Debug, Clone, Copy)]
+struct Known {
+    /// The row of its heading, or of its only dump.
+    row: usize,
+    /// The dump that happened last.
+    last: Option<usize>,
+    /// Dumps that are damaged.
+    damaged: usize,
+    /// Whether only the heading is shown.
+    is_folded: bool,
+}
+
+/// The name of a group, in this list and the next.
+fn name_of(group: &Arranged) -> String {
+    format!("{:?} {}", group.rank, group.key)
 }
 
 /// A dump that was found.
@@ -33,51 +55,81 @@ pub struct Listed {
 enum Item {
     Group(usize),
     Dump(usize),
-    /// A dump under the heading of its group.
-    Member(usize),
+    /// A dump under the heading of its group: dump and group.
+    Member(usize, usize),
     Log(usize),
 }
 
 impl CatalogueView {
-    /// Lays out what was found; `grouped` puts dumps of the same bug together, the most frequent first.
+    /// Lays out what was found; with `folds` dumps of the same bug are together, the most frequent first.
     #[must_use]
-    pub fn new(dumps: Vec<Listed>, logs: Vec<String>, grouped: bool, scanning: bool) -> Self {
-        let mut view = Self { items: Vec::new(), dumps, logs, groups: Vec::new(), grouped, scanning };
-        if grouped {
-            view.group();
-        } else {
-            view.items.extend((0..view.dumps.len()).map(Item::Dump));
+    pub fn new(dumps: Vec<Listed>, logs: Vec<String>, folds: Option<&Folds>, scanning: bool) -> Self {
+        let mut view = Self { dumps, logs, grouped: folds.is_some(), scanning, ..Self::default() };
+        match folds {
+            Some(folds) => view.group(folds),
+            None => view.items.extend((0..view.dumps.len()).map(Item::Dump)),
         }
         view.items.extend((0..view.logs.len()).map(Item::Log));
         view
     }
 
-    fn group(&mut self) {
+    fn group(&mut self, folds: &Folds) {
         let known = self.dumps.iter().enumerate().filter_map(|(index, dump)| Some((index, dump.entry.as_deref()?)));
         let (indices, entries): (Vec<usize>, Vec<&CatalogueEntry>) = known.unzip();
         let mut groups = arrange(&entries);
         for group in &mut groups {
             let members = group.members.iter().filter_map(|member| indices.get(*member).copied());
             group.members = members.collect();
+            let of = |member: &usize| self.dumps.get(*member)?.entry.as_deref();
+            let all = group.members.iter().filter_map(of);
+            let last = last_of(all.clone()).map(|last| &last.file);
+            let known = Known {
+                row: self.items.len(),
+                last: group.members.iter().copied().find(|member| of(member).map(|entry| &entry.file) == last),
+                damaged: all.filter(|entry| !entry.sound).count(),
+                is_folded: folds.is_folded(&name_of(group), group.members.len()),
+            };
             // One dump alone needs no heading.
             match group.members.as_slice() {
                 [alone] => self.items.push(Item::Dump(*alone)),
                 members => {
-                    self.items.push(Item::Group(self.groups.len()));
-                    self.items.extend(members.iter().copied().map(Item::Member));
+                    let number = self.groups.len();
+                    self.items.push(Item::Group(number));
+                    let shown = members.iter().filter(|_| !known.is_folded);
+                    self.items.extend(shown.map(|member| Item::Member(*member, number)));
                 }
             }
+            self.known.push(known);
             self.groups.push(group.clone());
         }
         let unread = self.dumps.iter().enumerate().filter(|(_, dump)| dump.entry.is_none());
         self.items.extend(unread.map(|(index, _)| Item::Dump(index)));
     }
 
+    /// The group of a row, and the row of its heading; `None` for a dump alone.
+    #[must_use]
+    pub fn group_of(&self, index: usize) -> Option<(String, usize)> {
+        let (Item::Group(group) | Item::Member(_, group)) = self.items.get(index)? else { return None };
+        Some((name_of(self.groups.get(*group)?), self.known.get(*group)?.row))
+    }
+
+    /// The paths of the dumps of a row: all of a group.
+    #[must_use]
+    pub fn paths(&self, index: usize) -> Vec<&str> {
+        match self.items.get(index) {
+            Some(Item::Group(group)) => {
+                let members = self.groups[*group].members.iter();
+                members.filter_map(|member| Some(self.dumps.get(*member)?.path.as_str())).collect()
+            }
+            _ => self.path(index).into_iter().collect(),
+        }
+    }
+
     /// The path of the dump of a row.
     #[must_use]
     pub fn path(&self, index: usize) -> Option<&str> {
         match self.items.get(index)? {
-            Item::Dump(dump) | Item::Member(dump) => Some(&self.dumps.get(*dump)?.path),
+            Item::Dump(dump) | Item::Member(dump, _) => Some(&self.dumps.get(*dump)?.path),
             Item::Group(group) => Some(&self.dumps.get(*self.groups.get(*group)?.members.first()?)?.path),
             Item::Log(_) => None,
         }
@@ -94,7 +146,7 @@ impl CatalogueView {
 
     fn entry(&self, index: usize) -> Option<&CatalogueEntry> {
         match self.items.get(index)? {
-            Item::Dump(dump) | Item::Member(dump) => self.dumps.get(*dump)?.entry.as_deref(),
+            Item::Dump(dump) | Item::Member(dump, _) => self.dumps.get(*dump)?.entry.as_deref(),
             Item::Group(group) => self.dumps.get(*self.groups.get(*group)?.members.first()?)?.entry.as_deref(),
             Item::Log(_) => None,
         }
@@ -102,8 +154,10 @@ impl CatalogueView {
 
     fn group_row(&self, group: usize) -> Row {
         let Arranged { rank, finding, count, members, .. } = &self.groups[group];
-        let entries = members.iter().filter_map(|member| self.dumps.get(*member)?.entry.as_deref());
-        let (first, last) = (entries.clone().next(), last_of(entries));
+        let known = &self.known[group];
+        let entry = |member: usize| self.dumps.get(member)?.entry.as_deref();
+        let first = members.first().and_then(|first| entry(*first));
+        let last = known.last.and_then(entry);
         let what = match (rank, finding) {
             (_, Some(found)) => found.claim.clone(),
             (Rank::Recording, None) => "recordings without a crash".to_string(),
@@ -119,6 +173,15 @@ impl CatalogueView {
             first.map(|first| first.process.clone()).unwrap_or_default(),
             first.map(when).unwrap_or_default(),
             last.map(when).unwrap_or_default(),
+            format!(
+                "{} {}",
+                if known.is_folded { "▸" } else { "▾" },
+                crate::text::count(members.len(), "dump", "dumps")
+            ),
+            match known.damaged {
+                0 => "sound".to_string(),
+                damaged => format!("⚠ {damaged} of {}", members.len()),
+            },
         ];
         Row::of(Tone::Head, cells).tone(4, Tone::Code).tone(6, Tone::Dim).tone(7, Tone::Dim)
     }
@@ -140,7 +203,7 @@ impl CatalogueView {
         let state = match (entry.kind.as_str(), entry.sound) {
             ("unreadable", _) => "⚠ no dump".to_string(),
             (_, false) => format!("⚠ {}", count(entry.defects.max(1), "defect", "defects")),
-            _ => bytes(entry.bytes),
+            _ => "sound".to_string(),
         };
         let likely = likely(entry);
         let cells = [
@@ -154,9 +217,44 @@ impl CatalogueView {
             String::new(),
             name,
             state,
+            bytes(entry.bytes),
         ];
         Row::of(tone, cells).tone(1, Tone::Dim).tone(2, Tone::Dim).tone(6, Tone::Dim).tone(FILE, Tone::Code)
     }
+
+    /// What a row is sorted by: the values of its group, so that a group stays together in every order.
+    fn lead(&self, index: usize) -> Option<Lead<'_>> {
+        let entry = |dump: usize| self.dumps.get(dump)?.entry.as_deref();
+        match self.items.get(index)? {
+            Item::Dump(dump) => {
+                let first = entry(*dump)?;
+                let damaged = if first.sound { 0 } else { first.defects.max(1) };
+                Some(Lead { first, last: first, finding: likely(first), count: 1, damaged })
+            }
+            Item::Group(group) | Item::Member(_, group) => {
+                let (arranged, known) = (self.groups.get(*group)?, self.known.get(*group)?);
+                let first = entry(*arranged.members.first()?)?;
+                let last = known.last.and_then(entry).unwrap_or(first);
+                let finding = arranged.finding.as_ref();
+                Some(Lead { first, last, finding, count: arranged.count, damaged: known.damaged })
+            }
+            Item::Log(_) => None,
+        }
+    }
+}
+
+/// What rows of a bug are sorted by.
+struct Lead<'v> {
+    first: &'v CatalogueEntry,
+    last: &'v CatalogueEntry,
+    finding: Option<&'v Finding>,
+    count: usize,
+    damaged: usize,
+}
+
+/// The moment of a dump, for sorting: by the wall clock, else since boot.
+fn moment(entry: &CatalogueEntry) -> Key {
+    Key::Number(entry.wall_ns.and_then(|ns| u64::try_from(ns).ok()).or(entry.mono_ns).unwrap_or(0))
 }
 
 /// What is concluded of a dump, when it is likelier than not.
@@ -208,12 +306,22 @@ const COLUMNS: &[Column] = &[
     Column::new("first", 9, 6),
     Column::new("last", 9, 9),
     Column::new("file", 24, 1),
-    Column::new("", 11, 3),
+    Column::new("state", 11, 3),
+    Column::number("size", 8, 10),
 ];
 
 impl View for CatalogueView {
     fn columns(&self) -> &[Column] {
         COLUMNS
+    }
+
+    fn has_column(&self, column: usize) -> bool {
+        let entries = || self.dumps.iter().filter_map(|dump| dump.entry.as_deref());
+        match column {
+            0 | 7 => self.groups.iter().any(|group| group.members.len() > 1),
+            5 => entries().any(|entry| !entry.process.is_empty()),
+            _ => true,
+        }
     }
 
     fn len(&self) -> usize {
@@ -224,7 +332,7 @@ impl View for CatalogueView {
         match self.items.get(index) {
             Some(Item::Group(group)) => self.group_row(*group),
             Some(Item::Dump(dump)) => self.dump_row(*dump, true),
-            Some(Item::Member(dump)) => self.dump_row(*dump, false),
+            Some(Item::Member(dump, _)) => self.dump_row(*dump, false),
             Some(Item::Log(log)) => {
                 let path = &self.logs[*log];
                 let name = path.rsplit('/').next().unwrap_or(path).to_string();
@@ -244,10 +352,17 @@ impl View for CatalogueView {
         }
         let mut lines = Vec::new();
         if let Some(Item::Group(group)) = self.items.get(index) {
-            lines.push(Line::of(
-                Tone::Care,
-                count(self.groups[*group].members.len(), "dump of this bug", "dumps of this bug"),
-            ));
+            let Arranged { members, count: deaths, .. } = &self.groups[*group];
+            let line = Line::of(Tone::Care, count(members.len(), "dump of this bug", "dumps of this bug"));
+            let deaths = if *deaths == members.len() {
+                String::new()
+            } else {
+                format!(", of {}", count(*deaths, "death", "deaths"))
+            };
+            lines.push(line.and(Tone::Care, deaths));
+            let kernels = members.iter().filter_map(|member| Some(self.dumps[*member].entry.as_ref()?.kernel.as_str()));
+            let kernels: BTreeSet<&str> = kernels.filter(|kernel| !kernel.is_empty()).collect();
+            lines.extend(kernels.into_iter().map(|kernel| Line::field("kernel", kernel)));
         }
         lines.extend(self.path(index).map(|path| Line::of(Tone::Code, path)));
         let Some(entry) = self.entry(index) else {
@@ -291,9 +406,11 @@ impl View for CatalogueView {
 
     fn find(&self, target: &Target) -> Option<usize> {
         let Target::Dump(wanted) = target else { return None };
-        let is =
-            |item: &Item| matches!(item, Item::Dump(dump) | Item::Member(dump) if self.dumps[*dump].path == *wanted);
-        self.items.iter().position(is)
+        let is = |dump: &usize| self.dumps[*dump].path == *wanted;
+        let shows = |item: &Item| matches!(item, Item::Dump(dump) | Item::Member(dump, _) if is(dump));
+        let holds = |item: &Item| matches!(item, Item::Group(group) if self.groups[*group].members.iter().any(is));
+        // A dump of a folded group is behind its heading.
+        self.items.iter().position(shows).or_else(|| self.items.iter().position(holds))
     }
 
     fn fields(&self) -> &'static [&'static str] {
@@ -320,17 +437,19 @@ impl View for CatalogueView {
     }
 
     fn key(&self, index: usize, column: usize) -> Option<Key> {
-        let entry = self.entry(index)?;
+        let Lead { first, last, finding, count, damaged } = self.lead(index)?;
         Some(match column {
-            1 => Key::Number(likely(entry).map_or(0, |found| (found.score * 1000.0) as u64)),
-            2 => Key::Text(rule(likely(entry)).to_string()),
-            3 => Key::Text(likely(entry).map_or_else(|| entry.cause.clone(), |found| found.claim.clone())),
-            4 => Key::Text(place(likely(entry), entry)),
-            5 => Key::Text(entry.process.clone()),
-            6 | 7 => Key::Number(entry.wall_ns.and_then(|ns| u64::try_from(ns).ok()).or(entry.mono_ns).unwrap_or(0)),
-            FILE => Key::Text(entry.file.clone()),
-            9 => Key::Number(entry.bytes),
-            _ => Key::Number(index as u64),
+            0 => Key::Number(count as u64),
+            1 => Key::Number(finding.map_or(0, |found| (found.score * 1000.0) as u64)),
+            2 => Key::Text(rule(finding).to_string()),
+            3 => Key::Text(finding.map_or_else(|| first.cause.clone(), |found| found.claim.clone())),
+            4 => Key::Text(place(finding, first)),
+            5 => Key::Text(first.process.clone()),
+            6 => moment(first),
+            7 => moment(last),
+            FILE => Key::Text(first.file.clone()),
+            9 => Key::Number(damaged as u64),
+            _ => Key::Number(first.bytes),
         })
     }
 

@@ -9,6 +9,7 @@ pub mod catalogue;
 pub mod compare;
 mod coverage;
 pub mod flame;
+mod folds;
 pub mod hex;
 pub mod integrity;
 pub mod log;
@@ -147,6 +148,10 @@ impl Default for Look {
 pub trait View: Send + Sync {
     /// Columns of the list, from left to right.
     fn columns(&self) -> &[Column];
+    /// Whether any row says something in a column; one that is empty in all of them is not drawn.
+    fn has_column(&self, _column: usize) -> bool {
+        true
+    }
     /// How many rows it has.
     fn len(&self) -> usize;
     /// Whether it has none.
@@ -160,6 +165,10 @@ pub trait View: Send + Sync {
     /// Where a row leads.
     fn links(&self, _index: usize, _look: &Look) -> Vec<Link> {
         Vec::new()
+    }
+    /// The source line that a row is about, as `file:line`.
+    fn source(&self, _index: usize) -> Option<String> {
+        None
     }
     /// The rows that caused this one.
     fn causes(&self, _index: usize, _look: &Look) -> Vec<Link> {

@@ -72,6 +72,47 @@ fn told(payloads: &Payloads, event: &Event, exit: Option<&Event>) -> String {
     format!("{call} = {}", value.unwrap_or_else(|| "? (no return seen)".to_string()))
 }
 
+/// A call as strace writes it; of one that is longer than a line each argument on a line of its own.
+fn strace(call: &str) -> Vec<Line> {
+    const A_LINE: usize = 44;
+    let parts = call.split_once('(').and_then(|(name, rest)| Some((name, rest.rsplit_once(") = ")?)));
+    match parts {
+        Some((name, (arguments, result))) if call.len() > A_LINE => {
+            let mut lines = vec![Line::of(Tone::Head, format!("{name}("))];
+            let arguments = split_arguments(arguments);
+            let last = arguments.len().saturating_sub(1);
+            lines.extend(arguments.iter().enumerate().map(|(at, argument)| {
+                Line::of(Tone::Code, format!("    {argument}{}", if at < last { "," } else { "" }))
+            }));
+            lines.push(Line::of(Tone::Head, format!(") = {result}")));
+            lines
+        }
+        _ => vec![Line::of(Tone::Code, call)],
+    }
+}
+
+/// The arguments of a call: parted at commas that lie neither in a string nor in brackets.
+fn split_arguments(text: &str) -> Vec<&str> {
+    let (mut parts, mut start, mut depth, mut quoted, mut escaped) = (Vec::new(), 0, 0_usize, false, false);
+    for (at, letter) in text.char_indices() {
+        match letter {
+            _ if escaped => escaped = false,
+            '\\' if quoted => escaped = true,
+            '"' => quoted = !quoted,
+            _ if quoted => {}
+            '[' | '{' | '(' => depth += 1,
+            ']' | '}' | ')' => depth = depth.saturating_sub(1),
+            ',' if depth == 0 => {
+                parts.push(text[start..at].trim());
+                start = at + 1;
+            }
+            _ => {}
+        }
+    }
+    parts.push(text[start..].trim());
+    parts
+}
+
 const COLUMNS: &[Column] = &[
     Column::number("time", 14, 1).incidental(),
     Column::number("cpu", 3, 4).incidental(),
@@ -83,6 +124,17 @@ const COLUMNS: &[Column] = &[
 impl View for SyscallsView {
     fn columns(&self) -> &[Column] {
         COLUMNS
+    }
+
+    fn has_column(&self, column: usize) -> bool {
+        let names = |value: &dyn Fn(&EventRow) -> bool| self.report.iter().any(value);
+        match column {
+            _ if self.report.is_empty() => true,
+            0 | 4 => false,
+            1 => names(&|call| call.cpu.is_some()),
+            2 => names(&|call| call.pid.is_some()),
+            _ => true,
+        }
     }
 
     fn len(&self) -> usize {
@@ -111,11 +163,13 @@ impl View for SyscallsView {
 
     fn detail(&self, row: usize, _look: &Look) -> Vec<Line> {
         if let Some(call) = self.report.get(row) {
-            return vec![Line::of(Tone::Code, call.text.clone()), Line::of(Tone::Dim, "from the crash report")];
+            let mut lines = strace(&call.text);
+            lines.push(Line::of(Tone::Dim, "from the crash report"));
+            return lines;
         }
         let Some(event) = self.event(row) else { return Vec::new() };
         let exit = self.other(event);
-        let mut lines = vec![Line::of(Tone::Code, told(&self.payloads, event, exit))];
+        let mut lines = strace(&told(&self.payloads, event, exit));
         if let Some(exit) = exit {
             lines.push(Line::field("took", span(self.index.clock, exit.order.saturating_sub(event.order))));
         }
@@ -192,5 +246,26 @@ impl View for SyscallsView {
 
     fn when_empty(&self) -> String {
         "no system calls in this dump: boot with debug=syscall to record them".to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_call_has_a_line_for_each_argument_and_a_string_with_a_comma_is_one() {
+        let call = r#"execve("/bin/a,b", ["sh", "-c\"("], 0x7ffe5db455a0) = -1 ENOENT (No such file or directory)"#;
+        let lines: Vec<String> = strace(call).iter().map(Line::text).collect();
+        let expected = [
+            "execve(",
+            r#"    "/bin/a,b","#,
+            r#"    ["sh", "-c\"("],"#,
+            "    0x7ffe5db455a0",
+            ") = -1 ENOENT (No such file or directory)",
+        ];
+        assert_eq!(lines, expected);
+        assert_eq!(strace("getpid() = 2").len(), 1);
+        assert_eq!(strace("a call that was cut (").len(), 1);
     }
 }

@@ -41,6 +41,8 @@ pub struct TableRow {
     pub target: Option<Target>,
     /// The record it comes from.
     pub at: Option<RecordRef>,
+    /// The source line that it is about, as `file:line`.
+    pub source: Option<String>,
     /// The values of the fields.
     pub values: Vec<Option<FieldValue<'static>>>,
     /// What its columns are sorted by; their text when absent.
@@ -52,6 +54,11 @@ pub struct TableRow {
 impl View for Table {
     fn columns(&self) -> &[Column] {
         self.columns
+    }
+
+    fn has_column(&self, column: usize) -> bool {
+        let says = |row: &TableRow| row.row.cells.get(column).is_some_and(|(_, cell)| !matches!(cell.trim(), "" | "–"));
+        self.rows.is_empty() || self.rows.iter().any(says)
     }
 
     fn len(&self) -> usize {
@@ -80,6 +87,10 @@ impl View for Table {
             Target::Record(at) => self.rows.iter().position(|row| row.at.as_ref() == Some(at)),
             wanted => self.rows.iter().position(|row| row.target.as_ref() == Some(wanted)),
         }
+    }
+
+    fn source(&self, index: usize) -> Option<String> {
+        self.rows.get(index)?.source.clone()
     }
 
     fn fields(&self) -> &'static [&'static str] {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kwab::analysis::text as of_bytes;
 use kwab::format::record::{Frame, LockKind, LockWait, TaskState};
+use kwab::model::call::{Call, arguments};
 use kwab::model::{Case, Located};
+use kwab::symbols::{Probe, Symbols, short};
 
 use super::table::{Table, TableRow};
 use super::timeline::dash;
@@ -25,9 +27,9 @@ const TASKS: &[Column] = &[
 /// Frames that are listed of a task.
 const MOST_FRAMES: usize = 64;
 
-/// Tasks as rows, with their frames.
+/// Tasks as rows, with their frames; addresses that were printed without a name have the one that an image knows.
 #[must_use]
-pub fn tasks(case: &Case<'_>) -> Table {
+pub fn tasks(case: &Case<'_>, symbols: &Symbols) -> Table {
     let mut frames: BTreeMap<(Option<u32>, Option<u32>), Vec<&Frame<'_>>> = BTreeMap::new();
     for frame in case.frames.iter().filter(|frame| frame.pid.is_some()) {
         frames.entry((frame.pid, frame.tid)).or_default().push(&frame.record);
@@ -38,7 +40,8 @@ pub fn tasks(case: &Case<'_>) -> Table {
         // Of tasks that share a number each would list the frames of all.
         let own: &[&Frame<'_>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
         let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
-        let waits = location(task.wait_reason, own);
+        let names: Vec<String> = own.iter().map(|frame| name_of(frame, symbols)).collect();
+        let waits = location(task.wait_reason, &names);
         let name = of_bytes(task.comm.or(task.cmdline));
         let current = task.current == Some(true) || task.state == Some(TaskState::RUNNING);
         let tone = match task.state {
@@ -56,13 +59,12 @@ pub fn tasks(case: &Case<'_>) -> Table {
         fact("has run", task.run_ns.map(duration));
         fact("kernel ip", task.kernel_ip.map(address));
         fact("user ip", task.user_ip.map(address));
-        fact("call", task.syscall.map(|nr| nr.to_string()));
-        for frame in own {
-            let offset = frame.symbol_offset.unwrap_or(0);
-            let symbol = of_bytes(frame.symbol);
+        fact("call", task.syscall.map(call_name));
+        for (frame, name) in own.iter().zip(names) {
+            let line = Line::of(Tone::Dim, format!("  #{:<3}", frame.index.unwrap_or(0)));
+            let addr = frame.addr.map(address).filter(|addr| *addr != name);
             detail.push(
-                Line::of(Tone::Dim, format!("  #{:<3}", frame.index.unwrap_or(0)))
-                    .and(Tone::Code, format!("{}+{offset:#x}", symbol.trim())),
+                line.and(Tone::Code, name).and(Tone::Dim, addr.map_or_else(String::new, |addr| format!("  {addr}"))),
             );
         }
         let mut links = Vec::new();
@@ -90,6 +92,7 @@ pub fn tasks(case: &Case<'_>) -> Table {
             ],
             keys: keys.to_vec(),
             alike: Some(name),
+            ..TableRow::default()
         }
     });
     Table {
@@ -104,14 +107,31 @@ pub fn tasks(case: &Case<'_>) -> Table {
     }
 }
 
-/// The reason in the kernel's words, else the innermost frames that are not the scheduler's.
-fn location(reason: Option<&[u8]>, frames: &[&Frame<'_>]) -> String {
+/// The function and the offset of a frame: as printed, else by its image; its address where nothing names it.
+fn name_of(frame: &Frame<'_>, symbols: &Symbols) -> String {
+    let printed = of_bytes(frame.symbol);
+    let named = match (printed.trim(), frame.symbol_offset) {
+        ("", _) => frame.addr.and_then(|addr| short(&symbols.resolve(addr, None, Probe::Return))),
+        (name, Some(offset)) => Some(format!("{name}+{offset:#x}")),
+        (name, None) => Some(name.to_string()),
+    };
+    named.or_else(|| frame.addr.map(address)).unwrap_or_else(|| "?".to_string())
+}
+
+/// The name of a system call, or its number where Linux has none.
+fn call_name(nr: i64) -> String {
+    let name = arguments(&Call { nr: Some(nr), ..Call::default() });
+    name.split('(').next().unwrap_or_default().to_string()
+}
+
+/// The reason in the kernel's words, else the innermost functions that are not the scheduler's.
+fn location(reason: Option<&[u8]>, names: &[String]) -> String {
     if let Some(reason) = reason {
         return of_bytes(Some(reason));
     }
-    let symbols = frames.iter().map(|frame| of_bytes(frame.symbol).trim().to_string());
-    let telling =
-        symbols.filter(|name| !name.is_empty() && !name.contains("schedule") && !name.starts_with("context_switch"));
+    let functions = names.iter().map(|name| name.split_once("+0x").map_or(name.as_str(), |(function, _)| function));
+    let telling = functions
+        .filter(|name| !name.starts_with("0x") && !name.contains("schedule") && !name.starts_with("context_switch"));
     telling.take(3).collect::<Vec<_>>().join(" < ")
 }
 
@@ -220,6 +240,7 @@ fn row(addr: u64, name: Option<&[u8]>, kind: &str, who: &Who<'_>) -> TableRow {
         row: Row::of(Tone::Plain, cells).tone(1, tone).tone(3, tone),
         detail,
         links,
+        source: who.location.map(|location| of_bytes(Some(location))),
         values,
         ..TableRow::default()
     }

@@ -4,7 +4,8 @@
 
 use std::sync::Arc;
 
-use kwab::format::RecordKind;
+use kwab::format::record::FlightEvent;
+use kwab::format::{RecordKind, RecordType as _};
 use kwab::model::index::{Clock, Event, EventIndex, Mood};
 use kwab::model::{line, payloads::Payloads};
 use kwab::report::filter::FieldValue;
@@ -96,8 +97,9 @@ pub(super) fn cpu(event: &Event) -> Option<u8> {
     Some(event.cpu).filter(|cpu| *cpu != Event::ANYWHERE)
 }
 
-fn kind(kind: RecordKind) -> &'static str {
-    kind.name().unwrap_or("record")
+/// The kind of a record, in the word that JSON has for it.
+fn kind(kind: RecordKind) -> String {
+    kwab::model::json::type_name(kind)
 }
 
 const COLUMNS: &[Column] = &[
@@ -110,6 +112,10 @@ const COLUMNS: &[Column] = &[
 impl View for TimelineView {
     fn columns(&self) -> &[Column] {
         COLUMNS
+    }
+
+    fn has_column(&self, column: usize) -> bool {
+        column != 1 || !self.index.cpus.is_empty()
     }
 
     fn len(&self) -> usize {
@@ -223,10 +229,18 @@ pub(super) fn field(index: &EventIndex, event: &Event, name: &str) -> Option<Fie
     }
 }
 
-/// All members of a record.
+/// The members of a record but those that the summary says in words or a column shows.
 pub(super) fn members(payloads: &Payloads, event: &Event) -> Vec<Line> {
     let object = payloads.record(event.section as usize, event.offset as usize, kwab::model::json::object);
-    let lines = object.into_iter().flatten().map(|(name, value)| {
+    let is_flight = event.kind == FlightEvent::KIND;
+    let is_said = |name: &str| match name {
+        "type" | "line" | "seq" | "offset" | "index" | "name" | "nr" | "args" | "texts" | "cpu" | "pid" | "kind" => {
+            true
+        }
+        "a" | "b" | "c" | "d" | "detail" => is_flight,
+        _ => false,
+    };
+    let lines = object.into_iter().flatten().filter(|(name, _)| !is_said(name)).map(|(name, value)| {
         let shown = value.as_str().map_or_else(|| value.to_string(), str::to_string);
         Line::of(Tone::Dim, format!("  {name:<14} ")).and(Tone::Plain, shown)
     });

@@ -12,7 +12,7 @@ use kwab_tui::app::{Action, App, Effect};
 use kwab_tui::config::Config;
 use kwab_tui::draw;
 use kwab_tui::keys::Key;
-use kwab_tui::load::{Generations, Sources, perform};
+use kwab_tui::load::{Generations, Job, Sources, perform};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -21,6 +21,8 @@ pub(crate) struct Driven {
     pub(crate) app: App,
     pub(crate) copied: Vec<String>,
     pub(crate) written: Vec<(PathBuf, Option<String>)>,
+    pub(crate) edited: Vec<(String, u32)>,
+    pub(crate) tidied: usize,
     pub(crate) quit: bool,
     pub(crate) suspended: usize,
     pub(crate) redrawn: usize,
@@ -37,6 +39,8 @@ impl Driven {
             app,
             copied: Vec::new(),
             written: Vec::new(),
+            edited: Vec::new(),
+            tidied: 0,
             quit: false,
             suspended: 0,
             redrawn: 0,
@@ -63,6 +67,9 @@ impl Driven {
         for effect in effects {
             self.app.publish(&self.current);
             match effect {
+                // Random keys delete no file, and look for no images in all directories of the machine.
+                Effect::Job(Job::Tidy { .. }) => self.tidied += 1,
+                Effect::Job(Job::Locate { input }) if input.len() < 3 => {}
                 Effect::Job(job) => {
                     let mut jobs = vec![job];
                     while let Some(job) = jobs.pop() {
@@ -76,6 +83,7 @@ impl Driven {
                 }
                 Effect::Copy(text) => self.copied.push(text),
                 Effect::Write { path, text } => self.written.push((path, text)),
+                Effect::Edit { file, line } => self.edited.push((file, line)),
                 Effect::Redraw => self.redrawn += 1,
                 Effect::Suspend => self.suspended += 1,
                 Effect::Quit => self.quit = true,

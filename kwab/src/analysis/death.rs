@@ -9,7 +9,7 @@ use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
 
 use super::quote::text;
 use crate::decode::{Values, has_address, vector_of, without_debug_location};
-use crate::model::{Case, Death, Located, RecordRef};
+use crate::model::{Case, Death, Located, RecordRef, program_name};
 use crate::unwind;
 
 /// `si_code` of a signal that the kernel sends without an address, as for a general protection fault (sigaction(2)).
@@ -122,7 +122,9 @@ impl Postmortem {
         self.at = Some(cause.at);
         let signal = cause.kind == Some(CauseKind::FATAL_SIGNAL);
         self.in_kernel = cause.in_kernel.unwrap_or(!signal && cause.kind != Some(CauseKind::LIVE));
-        self.program = text(cause.comm.or(cause.cmdline));
+        let is_program = signal && !self.in_kernel;
+        let name = if is_program { program_name(cause.cmdline, cause.comm) } else { cause.comm.or(cause.cmdline) };
+        self.program = text(name);
         self.message = without_debug_location(&text(cause.message)).into_owned();
         self.death = Death::from(&cause.record);
         let named = || vector_of(&text(cause.exception)).or_else(|| vector_of(&self.message));
@@ -190,7 +192,7 @@ impl Postmortem {
         self.death.ip = self.ip.or(report.ip);
         self.death.fault_addr = self.fault_addr.or(report.fault_addr);
         if self.program.is_empty() {
-            self.program = text(report.cmdline);
+            self.program = text(program_name(report.cmdline, None));
         }
         if self.registers.is_empty()
             && let Some(list) = &report.regs

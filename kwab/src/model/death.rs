@@ -108,6 +108,13 @@ owned_cause! {
     }
 }
 
+/// What a program that died is called in every report: the first word of its command line, else the thread's name.
+#[must_use]
+pub fn program_name<'a>(cmdline: Option<&'a [u8]>, comm: Option<&'a [u8]>) -> Option<&'a [u8]> {
+    let word = |line: &'a [u8]| line.split(|byte| *byte == b' ').next().filter(|word| !word.is_empty());
+    cmdline.and_then(word).or(comm)
+}
+
 impl Death {
     /// The death that a dump is about: its cause record, or what a panic event or a crash report says when the kernel
     /// wrote none. `None` when the loaded records tell of no death.

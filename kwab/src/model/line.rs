@@ -1,6 +1,8 @@
 //! Says any record in one line: for timelines, `kwab cat` and the terminal interface.
 
-use kwab_format::record::{AnyRecord, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord};
+use kwab_format::record::{
+    AnyRecord, Cause, CauseKind, Htrace, PageFault, Signal, SyscallEntry, SyscallExit, SyscallRecord,
+};
 
 use super::call::{Call, arguments, result};
 use super::{flight, json};
@@ -66,6 +68,7 @@ pub fn summary(record: &AnyRecord<'_>, raw: RawRecord<'_>) -> String {
             let at = fail.first_diff.unwrap_or(0);
             format!("page {} differs from its file at +{at:#x}", word(fail.vaddr))
         }
+        AnyRecord::Cause(cause) => cause_line(cause),
         AnyRecord::Text(record) => within_a_line(record.bytes.unwrap_or_default()),
         _ => other(raw),
     }
@@ -140,6 +143,20 @@ fn signal_line(signal: &Signal<'_>) -> String {
     let number = signal.signal.unwrap_or(0);
     let name = signal.signal_name.map_or_else(|| format!("signal {number}"), |name| text(Some(name)));
     format!("{name}: {} at ip {}", text(signal.action), word(signal.ip))
+}
+
+/// `death: exception in /bin/exam[2]: kernel page fault: Read of 0x18, at ip 0xffffffff801d23c9`.
+fn cause_line(cause: &Cause<'_>) -> String {
+    let kind = cause.kind.and_then(CauseKind::name).unwrap_or("?");
+    let who = cause.cmdline.and_then(|line| line.split(|byte| *byte == b' ').next()).or(cause.comm);
+    let who = who.map(|who| format!(" in {}[{}]", within_a_line(who), decimal(cause.pid)));
+    let what = match (cause.signal_name, cause.message) {
+        (Some(signal), _) => format!(": {}", within_a_line(signal)),
+        (None, Some(message)) => format!(": {}", within_a_line(message).replace('\n', " ")),
+        (None, None) => String::new(),
+    };
+    let at = cause.ip.map(|ip| format!(", at ip {ip:#x}")).unwrap_or_default();
+    format!("death: {kind}{}{what}{at}", who.unwrap_or_default())
 }
 
 fn trace_line(trace: &Htrace<'_>) -> String {

@@ -43,6 +43,12 @@ impl SourceLines {
         lines.get(index).map(|text| text.trim())
     }
 
+    /// The file that a recorded path means, if it is there: a regular file at that path, else below a root.
+    #[must_use]
+    pub fn path(&self, file: &str) -> Option<PathBuf> {
+        self.find(file)
+    }
+
     fn find(&self, file: &str) -> Option<PathBuf> {
         let recorded = Path::new(file);
         if recorded.is_absolute() && !self.only_below && recorded.is_file() {

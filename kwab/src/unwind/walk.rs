@@ -21,7 +21,43 @@ pub enum Trust {
 }
 
 impl Trust {
-    /// The three letters that a backtrace shows.
+    /// All ways, in their order.
+    pub const ALL: [Self; 6] =
+        [Self::Exact, Self::UnwindTable, Self::TopOfStack, Self::FramePointer, Self::Scan, Self::Printed];
+
+    /// The word of reports and of their JSON form.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Exact => "exact",
+            Self::UnwindTable => "unwind table",
+            Self::TopOfStack => "top of stack",
+            Self::FramePointer => "frame pointer",
+            Self::Scan => "scan",
+            Self::Printed => "printed",
+        }
+    }
+
+    /// The way that has this [`name`](Self::name).
+    #[must_use]
+    pub fn of_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|trust| trust.name() == name)
+    }
+
+    /// What it means, in a few words.
+    #[must_use]
+    pub const fn about(self) -> &'static str {
+        match self {
+            Self::Exact => "the interrupted instruction itself",
+            Self::UnwindTable => "unwind tables",
+            Self::TopOfStack => "top of the stack",
+            Self::FramePointer => "frame pointer",
+            Self::Scan => "a guess",
+            Self::Printed => "printed by the kernel",
+        }
+    }
+
+    /// The letters that a backtrace shows.
     #[must_use]
     pub const fn short(self) -> &'static str {
         match self {
@@ -30,7 +66,7 @@ impl Trust {
             Self::TopOfStack => "top",
             Self::FramePointer => "fp",
             Self::Scan => "scan",
-            Self::Printed => "said",
+            Self::Printed => "log",
         }
     }
 }

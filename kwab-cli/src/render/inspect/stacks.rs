@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use kwab::plain;
 use kwab::report::inspect::{Backtrace, CodeReport, FrameRow, Report, StackReport};
+use kwab::unwind::Trust;
 
 use super::{heading, title};
 use crate::output::Style;
@@ -100,28 +101,15 @@ fn source(line: Option<&str>, style: Style, out: &mut String) {
 }
 
 fn short(trust: &str) -> &'static str {
-    match trust {
-        "frame pointer" => "fp",
-        "unwind table" => "cfi",
-        "top of stack" => "top",
-        "exact" => "ip",
-        "scan" => "scan",
-        "printed" => "log",
-        _ => "?",
-    }
+    Trust::of_name(trust).map_or("?", Trust::short)
 }
 
 /// What the short words mean, where one of them is not obvious.
 fn legend(frames: &[FrameRow], style: Style, out: &mut String) {
-    let shown = |trust: &str| frames.iter().any(|frame| frame.trust == trust);
-    let words = [
-        ("unwind table", "cfi = unwind tables"),
-        ("frame pointer", "fp = frame pointer"),
-        ("top of stack", "top = top of the stack"),
-        ("printed", "log = printed by the kernel"),
-        ("scan", "scan = a guess"),
-    ];
-    let used: Vec<&str> = words.iter().filter(|(trust, _)| shown(trust)).map(|(_, word)| *word).collect();
+    let shown = |trust: &Trust| frames.iter().any(|frame| frame.trust == trust.name());
+    let words = [Trust::UnwindTable, Trust::FramePointer, Trust::TopOfStack, Trust::Printed, Trust::Scan];
+    let used = words.into_iter().filter(shown).map(|trust| format!("{} = {}", trust.short(), trust.about()));
+    let used: Vec<String> = used.collect();
     if used.len() > 1 {
         let text = format!("  ({})", used.join(", "));
         let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&text, style.width, "   ")));

@@ -1,11 +1,12 @@
 //! The list of dumps and the open crash: which of them is shown, and where in it the user is.
 //!
 //! The shown list is a view, which does not change, and a [`ListState`], which says how it is looked at. Navigation
-//! between lists is in `navigate`, what is done to rows in `rows`, comparing in `compare`.
+//! between lists is in `navigate`, what is done to rows in `rows`, to files of dumps in `tidy`, comparing in `compare`.
 
 mod compare;
 mod navigate;
 mod rows;
+mod tidy;
 
 use std::path::PathBuf;
 use std::sync::Arc;

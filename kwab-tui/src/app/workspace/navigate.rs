@@ -8,7 +8,7 @@ use crate::app::outcome::Outcome;
 use crate::app::{MenuAction, TABS};
 use crate::load::Job;
 use crate::theme::Tone;
-use crate::view::{Link, Slot, Target};
+use crate::view::{Link, Look, Slot, Target};
 
 impl Workspace {
     /// Opens a dump and shows it.
@@ -128,6 +128,44 @@ impl Workspace {
             }
             return Outcome::default();
         };
+        self.arrive(location)
+    }
+
+    /// The locations that were looked at, to choose from.
+    pub(in crate::app) fn jumps(&self) -> Outcome {
+        let items = self.history.all().map(|(by, location)| {
+            let arrow = if by < 0 { "⌫" } else { "→" };
+            (format!("{arrow} {}", self.said(location)), MenuAction::Travel(by))
+        });
+        let items: Vec<_> = items.collect();
+        if items.is_empty() {
+            return Outcome::say(Tone::Dim, "nothing was looked at before");
+        }
+        Outcome::menu("jump to", items)
+    }
+
+    /// A location in words: dump, list, and its row as far as that is loaded.
+    fn said(&self, location: &Location) -> String {
+        let Some(dump) = &location.dump else { return format!("the list of dumps, row {}", location.row + 1) };
+        let name = dump.file_name().unwrap_or(dump.as_os_str()).to_string_lossy();
+        let open = self.session.crash().filter(|crash| crash.path() == dump && location.second.is_none());
+        let view = open.and_then(|crash| crash.view(location.slot)).filter(|view| view.len() > location.row);
+        let row = view.map(|view| view.row(location.row, &Look::default()).text());
+        let row = row.unwrap_or_else(|| format!("row {}", location.row + 1));
+        let second = if location.second.is_some() { " compared" } else { "" };
+        format!("{name}{second}  {}  {}", location.slot.name(), crate::text::cut(&row, 48))
+    }
+
+    /// Goes back or forward by several locations.
+    pub(in crate::app) fn jump(&mut self, by: isize) -> Outcome {
+        let here = self.location();
+        match self.history.jump(by, here) {
+            Some(location) => self.arrive(location),
+            None => Outcome::default(),
+        }
+    }
+
+    fn arrive(&mut self, location: Location) -> Outcome {
         let Some(path) = location.dump else {
             self.in_crash = false;
             return Outcome::default();

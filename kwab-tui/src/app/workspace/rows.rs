@@ -94,7 +94,8 @@ impl Workspace {
         match (self.shown_crash(), target) {
             (Some(crash), target) => crash.marks().get(target).is_some(),
             (None, Target::Dump(path)) => {
-                self.catalogue.chosen().is_some_and(|chosen| chosen.as_os_str() == path.as_str())
+                let is_chosen = self.catalogue.chosen().is_some_and(|chosen| chosen.as_os_str() == path.as_str());
+                is_chosen || self.catalogue.is_picked(path)
             }
             (None, _) => false,
         }
@@ -118,8 +119,55 @@ impl Workspace {
             PromptKind::Note if self.selected().is_none() => return Outcome::default(),
             PromptKind::Note => self.selected_note().unwrap_or_default(),
             PromptKind::Export => self.file_name(),
+            PromptKind::Symbols if self.shown_crash().is_none() => return Outcome::default(),
+            PromptKind::Symbols => String::new(),
         };
         Outcome { overlay: Some(Overlay::Prompt { kind, input, problem: None }), ..Outcome::default() }
+    }
+
+    /// The columns that the shown list can be sorted by.
+    pub(in crate::app) fn choose_column(&self) -> Outcome {
+        let Some(view) = self.view().filter(|view| !view.is_empty()) else { return Outcome::default() };
+        let columns = view.columns().iter().enumerate();
+        let sortable = columns.filter(|(at, column)| !column.name.is_empty() && view.key(0, *at).is_some());
+        let sorted = self.list().sort;
+        let items = sortable.map(|(at, column)| {
+            let now = match sorted {
+                Some((by, largest_first)) if by == at => {
+                    if largest_first {
+                        " ↓"
+                    } else {
+                        " ↑"
+                    }
+                }
+                _ => "",
+            };
+            (format!("{}{now}", column.name), MenuAction::SortBy(at))
+        });
+        let items: Vec<_> = items.collect();
+        if items.is_empty() {
+            return Outcome::say(Tone::Dim, "the order of this list is its meaning");
+        }
+        Outcome::menu("sort by", items)
+    }
+
+    /// Opens the source line of the selected row; in the triage that of the innermost frame that has one.
+    pub(in crate::app) fn edit(&self) -> Outcome {
+        let own = self.view().zip(self.selected()).and_then(|(view, row)| view.source(row));
+        let innermost = || {
+            let crash = self.shown_crash().filter(|crash| crash.tabs().slot() == Slot::Triage)?;
+            let frames = crash.view(Slot::Backtrace)?;
+            (0..frames.len()).find_map(|row| frames.source(row))
+        };
+        match own.or_else(innermost).as_deref().and_then(crate::editor::place_of) {
+            Some((file, line)) => Outcome { effects: vec![Effect::Edit { file, line }], ..Outcome::default() },
+            None => Outcome::say(Tone::Care, "this row has no source line; I loads symbols"),
+        }
+    }
+
+    /// Reads the open dump again with the images of one path more.
+    pub(in crate::app) fn add_symbols(&mut self, path: PathBuf) -> Vec<Job> {
+        self.session.add_symbols(path)
     }
 
     /// The serial log that is selected in the list of dumps.

@@ -9,6 +9,7 @@ use crate::analysis::{LIKELY, Triage, triage, verify::Backing};
 use crate::model::{Dump, is_text};
 use crate::report::filter::{FieldValue, Fields};
 use crate::report::inspect;
+use crate::report::signature::task_name;
 use crate::symbols::Symbols;
 
 /// The best hypothesis of a dump, as the list shows it.
@@ -150,7 +151,10 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let headline = inspect::headline_of(dump);
     let location =
         cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
-    let process = cause.as_ref().map_or_else(String::new, |cause| match (&cause.comm, cause.pid) {
+    // A program that died has one name in every column.
+    let died = cause.as_ref().filter(|cause| cause.victim.ends_with(']') && cause.victim != "kernel");
+    let died = died.map(|cause| String::from_utf8_lossy(task_name(cause.victim.as_bytes())).into_owned());
+    let running = cause.as_ref().map_or_else(String::new, |cause| match (&cause.comm, cause.pid) {
         (Some(comm), Some(pid)) => format!("{comm}[{pid}]"),
         (Some(comm), None) => comm.clone(),
         (None, Some(pid)) => format!("[{pid}]"),
@@ -160,7 +164,7 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let kernel = [words(identity.kernel_name), words(identity.kernel_version)].join(" ").trim().to_string();
     let is_text = dump.source().is_some_and(|source| is_text(&source));
     CatalogueEntry {
-        process,
+        process: died.unwrap_or(running),
         source: if is_text { "log" } else { "kernel" }.to_string(),
         kernel,
         finding: None,

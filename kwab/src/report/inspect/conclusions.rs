@@ -5,7 +5,7 @@ use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
 use crate::model::Case;
 use crate::symbols::{Location, PrintedFunction, Probe, SourceFrame, SourceLines, Symbols};
-use crate::unwind::{Stopped, Trust};
+use crate::unwind::Stopped;
 
 /// Hypotheses that head the page; `kwab triage` has all of them.
 const HEAD: usize = 3;
@@ -110,7 +110,7 @@ fn row(index: usize, frame: &TraceFrame, sources: &mut SourceLines) -> FrameRow 
     let inlined = inlined(&frame.functions, sources);
     FrameRow {
         index: index as u32,
-        trust: trust(frame.trust).to_string(),
+        trust: frame.trust.name().to_string(),
         addr: Some(address(frame.ip)),
         symbol: frame.name.clone().unwrap_or_default(),
         place: outer.and_then(source_location).or_else(|| frame.source.clone()),
@@ -142,15 +142,4 @@ fn source_location(frame: &SourceFrame) -> Option<String> {
 
 fn source(frame: &SourceFrame, sources: &mut SourceLines) -> Option<String> {
     sources.line(frame.file.as_ref()?, frame.line?).map(str::to_string)
-}
-
-const fn trust(trust: Trust) -> &'static str {
-    match trust {
-        Trust::Exact => "exact",
-        Trust::UnwindTable => "unwind table",
-        Trust::TopOfStack => "top of stack",
-        Trust::FramePointer => "frame pointer",
-        Trust::Scan => "scan",
-        Trust::Printed => "printed",
-    }
 }

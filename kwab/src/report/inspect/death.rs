@@ -7,7 +7,7 @@ use linux_abi::signals::code_name;
 
 use super::{Backtrace, CauseReport, FrameRow, VmaRow, address, explain, text};
 use crate::decode::without_debug_location;
-use crate::model::{Death, Dump};
+use crate::model::{Death, Dump, program_name};
 use crate::report::signature::{self, Parts, task_name};
 
 /// The last line of a message: Rust's panics put the source location first.
@@ -24,11 +24,8 @@ fn victim(death: &Death) -> String {
         return "kernel".to_string();
     }
     let pid = death.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
-    match death.cmdline.as_deref().or(death.comm.as_deref()) {
-        Some(program) => {
-            let program = program.split(|byte| *byte == b' ').next().unwrap_or(program);
-            format!("{}[{pid}]", text(program))
-        }
+    match program_name(death.cmdline.as_deref(), death.comm.as_deref()) {
+        Some(program) => format!("{}[{pid}]", text(program)),
         None => format!("process {pid}"),
     }
 }
