@@ -267,7 +267,7 @@ impl AddressSpace {
 }
 
 /// What is left of `start..end`, which is being unmapped from its lower end on, does not grow down over what is gone.
-fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
+pub(super) fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
     match map.vmas.find_at_or_above(start) {
         Some(vma) if vma.start < end && vma.flags.has(VmaFlags::GROWS_DOWN) => {
             let (from, to) = (vma.start.max(start), vma.end.min(end));
