@@ -9,12 +9,14 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <mqueue.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -124,6 +126,24 @@ static void backlog(void) {
         if (connect(fd, (void *)&address, length)) return;
         fill(fd);
         close(fd);
+    }
+}
+
+/* Connections that are never accepted and of which nothing is left but that: few descriptors for all. */
+static void connections(void) {
+    for (int i = 0; i < 64; i++) {
+        struct sockaddr_un address = { AF_UNIX, "" };
+        int length = 2 + snprintf(address.sun_path + 1, 60, "hog-%d-%d", getpid(), i) + 1;
+        int listener = socket(AF_UNIX, SOCK_STREAM, 0);
+        if (listener == -1 || bind(listener, (void *)&address, length) || listen(listener, 4096)) return;
+        for (int fd;; close(fd)) {
+            fd = socket(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0);
+            if (fd == -1) return;
+            if (connect(fd, (void *)&address, length)) {
+                close(fd);
+                break;
+            }
+        }
     }
 }
 
@@ -238,6 +258,157 @@ static void watches(void) {
             if (epoll_ctl(set, EPOLL_CTL_ADD, fd, &event)) return;
 }
 
+/* A small object for each descriptor, of every kind there is. */
+static void objects(void) {
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    sigset_t some;
+    sigemptyset(&some);
+    sigaddset(&some, SIGUSR1);
+    for (int fd = 0, i = 0; fd != -1; i++) {
+        switch (i % 7) {
+        case 0: fd = syscall(SYS_eventfd2, 0, 0); break;
+        case 1: fd = syscall(SYS_timerfd_create, CLOCK_MONOTONIC, 0); break;
+        case 2: fd = syscall(SYS_signalfd4, -1, &some, 8, 0); break;
+        case 3: fd = epoll_create1(0); break;
+        case 4: fd = memfd_create("object", 0); break;
+        case 5: fd = syscall(SYS_pidfd_open, getpid(), 0); break;
+        default: fd = socket(AF_UNIX, SOCK_DGRAM, 0); break;
+        }
+    }
+}
+
+static int sending;
+static struct pollfd wishes[4096];
+
+/* What a call keeps about thousands of descriptors while it sleeps. */
+static void *poll_many(void *unused) {
+    poll(wishes, 4000, -1);
+    return unused;
+}
+
+static void *send_large(void *unused) {
+    static char large[200000];
+    for (;;) send(sending, large, sizeof large, 0);
+    return unused;
+}
+
+static void in_threads(void *(*act)(void *)) {
+    pthread_attr_t small;
+    pthread_t thread;
+    pthread_attr_init(&small);
+    pthread_attr_setstacksize(&small, 16384);
+    for (int i = 0; i < 100 && pthread_create(&thread, &small, act, NULL) == 0; i++) {}
+}
+
+static void polls(void) {
+    int ends[2];
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    if (pipe(ends)) return;
+    for (int i = 0; i < 4000; i++)
+        wishes[i] = (struct pollfd){ ends[0], POLLIN, 0 };
+    in_threads(poll_many);
+    sleep_ms(2000);
+}
+
+/* Packets that were copied and wait for room. */
+static void senders(void) {
+    int ends[2];
+    if (socketpair(AF_UNIX, SOCK_DGRAM, 0, ends)) return;
+    sending = ends[0];
+    in_threads(send_large);
+    sleep_ms(2000);
+}
+
+/* Tables of descriptors, and processes that have little else. */
+static void descriptor_tables(void) {
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    while (dup(0) != -1) {}
+    for (int i = 0; i < 40; i++) {
+        pid_t child = fork();
+        if (child == -1) return;
+        if (child == 0) {
+            sleep_ms(2500);
+            _exit(0);
+        }
+    }
+    sleep_ms(2000);
+}
+
+/* Names that were looked for and are not there. */
+static void lookups(void) {
+    char name[300];
+    struct stat what;
+    memset(name, 'x', sizeof name);
+    for (long i = 0; i < 30000; i++) {
+        snprintf(name, sizeof name, "/tmp/missing-%d-%ld-%0200d", getpid(), i, 7);
+        stat(name, &what);
+    }
+}
+
+/* Listings that were begun, of one large directory. */
+static void listings(void) {
+    char name[300], entries[400];
+    snprintf(name, sizeof name, "/tmp/hog-%d", getpid());
+    if (mkdir(name, 0700) || chdir(name)) return;
+    for (long i = 0; i < 400; i++) {
+        snprintf(name, sizeof name, "%ld-%0240d", i, 7);
+        close(open(name, O_CREAT | O_WRONLY, 0600));
+    }
+    for (int fd; (fd = open(".", O_RDONLY | O_DIRECTORY)) != -1;)
+        if (syscall(SYS_getdents64, fd, entries, sizeof entries) <= 0) return;
+}
+
+/* Directories in directories: an inode each, and nothing else. */
+static void directories(void) {
+    char name[64];
+    for (long i = 0;; i++) {
+        snprintf(name, sizeof name, "/tmp/hog-%d-%ld", getpid(), i);
+        if (mkdir(name, 0700)) return;
+    }
+}
+
+/* A lock of its own on each of many files. */
+static void flocks(void) {
+    struct rlimit most;
+    getrlimit(RLIMIT_NOFILE, &most);
+    most.rlim_cur = most.rlim_max;
+    setrlimit(RLIMIT_NOFILE, &most);
+    for (int fd; (fd = memfd_create("lock", 0)) != -1;)
+        if (flock(fd, LOCK_EX)) return;
+}
+
+static int lock_file;
+
+static void *want_lock(void *unused) {
+    struct flock whole = { .l_type = F_WRLCK };
+    fcntl(lock_file, 38 /* F_OFD_SETLKW */, &whole);
+    return unused;
+}
+
+/* Whole files unlocked again in every other byte, and many who wait for them. */
+static void unlocks(void) {
+    char name[64];
+    snprintf(name, sizeof name, "/tmp/hog-%d", getpid());
+    int held = open(name, O_CREAT | O_RDWR, 0600);
+    lock_file = open(name, O_RDWR);
+    struct flock one = { .l_type = F_WRLCK };
+    if (fcntl(held, F_SETLK, &one)) return;
+    in_threads(want_lock);
+    for (long at = 1;; at += 2) {
+        one = (struct flock){ .l_type = F_UNLCK, .l_start = at, .l_len = 1 };
+        if (fcntl(held, F_SETLK, &one)) return;
+    }
+}
+
 static void queues(void) {
     struct mq_attr shape = { .mq_maxmsg = 10, .mq_msgsize = 8192 };
     char name[64];
@@ -328,7 +499,9 @@ static const struct { const char *name; void (*take)(void); } kinds[] = {
     { "timers", timers },
     { "signals", signals }, { "watches", watches }, { "queues", queues }, { "locks", locks }, { "threads", threads },
     { "arguments", arguments }, { "texts", texts }, { "ptys", ptys }, { "zombies", zombies },
-    { "descriptors", descriptors }, { "dumps", dumps },
+    { "descriptors", descriptors }, { "dumps", dumps }, { "connections", connections }, { "objects", objects },
+    { "polls", polls }, { "senders", senders }, { "descriptor-tables", descriptor_tables }, { "lookups", lookups },
+    { "listings", listings }, { "directories", directories }, { "flocks", flocks }, { "unlocks", unlocks },
 };
 
 /* ---- Who must go on. ---- */
@@ -374,9 +547,16 @@ static pid_t bystander(void) {
     if (child == 0) {
         become(BYSTANDER);
         static char own[1 << 20];
+        size_t size = 32 * PAGE;
+        char *fresh = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+        if (fresh == MAP_FAILED) _exit(97);
         while (!shared->stop) {
             for (size_t at = 0; at < sizeof own; at += PAGE)
                 own[at]++;
+            /* It needs pages that it did not have before. */
+            for (size_t at = 0; at < size; at += PAGE)
+                fresh[at]++;
+            madvise(fresh, size, MADV_DONTNEED);
             sleep_ms(5);
         }
         _exit(0);

@@ -12,6 +12,7 @@ use core::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize};
 
 use kernel_logic::fdtable::{FdTable as Slots, NoDescriptor};
 use linux_abi::Errno;
+use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::file::File;
@@ -97,11 +98,15 @@ impl TableSlot {
 /// Pages of memory behind a table's descriptors.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Held {
-    /// The kernel's own ([`FileOps::held_pages`](super::file::FileOps::held_pages)).
+    /// The kernel's own: the table, descriptions, and what they say of themselves
+    /// ([`FileOps::held_pages`](super::file::FileOps::held_pages)).
     pub buffers: u64,
     /// Of files without a name.
     pub contents: u64,
 }
+
+/// Bytes of a description with the object and the inode behind it, about.
+const DESCRIPTION: usize = size_of::<File>() + 768;
 
 static NEXT_OWNER: AtomicU64 = AtomicU64::new(1);
 
@@ -248,10 +253,16 @@ impl FdTable {
     /// What is behind its descriptors, as far as that is known without waiting.
     pub fn held(&self) -> Held {
         let Some(slots) = self.slots.try_lock() else { return Held::default() };
-        slots.iter().fold(Held::default(), |held, (_, file)| Held {
-            buffers: held.buffers + file.ops.held_pages() as u64,
-            contents: held.contents + nameless_pages(file.inode()),
-        })
+        let mut bytes = slots.capacity() * size_of::<Option<Arc<File>>>();
+        let mut held = Held::default();
+        for (_, file) in slots.iter() {
+            // Further descriptors of one description, those of other processes included, have a share each.
+            bytes += DESCRIPTION / Arc::strong_count(file);
+            held.buffers += file.ops.held_pages() as u64;
+            held.contents += nameless_pages(file.inode());
+        }
+        held.buffers += (bytes / PAGE_SIZE) as u64;
+        held
     }
 
     /// Numbers the table has room for (`FDSize`).

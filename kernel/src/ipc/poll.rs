@@ -11,6 +11,7 @@ use machine::time::Nanos;
 use crate::fs::file::File;
 use crate::sched::breathe;
 use crate::sync::wait::{WaitError, Waiter};
+use crate::task::kept::Keeping;
 
 /// One description that is waited for.
 pub struct Wish {
@@ -52,6 +53,7 @@ pub fn wait(wishes: &mut [Wish], deadline: Option<Nanos>) -> Result<usize, Errno
     if found > 0 || deadline == Some(0) {
         return Ok(found);
     }
+    let _kept = (wishes.len() > FEW).then(|| Keeping::new(wishes.len() * PER_WISH));
     loop {
         let mut waiter = Waiter::new();
         waiter.prepare();
@@ -84,3 +86,8 @@ pub fn wait(wishes: &mut [Wish], deadline: Option<Nanos>) -> Result<usize, Errno
         }
     }
 }
+
+/// So many wishes are not worth a note of what they take.
+const FEW: usize = 64;
+/// Bytes of a wish that waits, with its place in a queue.
+const PER_WISH: usize = size_of::<Wish>() + 48;

@@ -7,7 +7,7 @@
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
 use linux_abi::Errno;
 
-use super::{AddressSpace, Map, Owner as _, Vma, frames, vma_errno};
+use super::{AddressSpace, Map, Owner as _, Vma, frames};
 use crate::upper::current;
 
 /// The limits of a program's memory, in bytes; `u64::MAX` for none.
@@ -80,16 +80,15 @@ impl AddressSpace {
     /// locked.
     pub fn lock_range(&self, start: u64, end: u64, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
-        let mut map = self.lock_to_change();
+        let map = self.lock_to_change();
         let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
         // What is locked already counts once.
         let known: u64 = locked.map(|vma| inside(vma, start, end)).sum();
         if !map.may_lock(limits, ((end - start) / PAGE).saturating_sub(known)) {
             return Err(Errno::ENOMEM);
         }
-        self.split_edges(start, end)?;
         let covered = map.vmas.is_covered(start, end);
-        map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(VmaFlags::LOCKED)).map_err(vma_errno)?;
+        self.edit(map, start, end, |vma| vma.flags = vma.flags.with(VmaFlags::LOCKED))?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
@@ -104,7 +103,7 @@ impl AddressSpace {
         let (add, remove) = if everything { (VmaFlags::LOCKED, none) } else { (none, VmaFlags::LOCKED) };
         if everything || !future {
             let change = |vma: &mut Vma| vma.flags = vma.flags.with(add).without(remove);
-            map.vmas.edit(0, kernel_logic::vma::USER_END, change).map_err(vma_errno)?;
+            self.edit(map, 0, kernel_logic::vma::USER_END, change)?;
         }
         Ok(())
     }

@@ -203,10 +203,9 @@ impl AddressSpace {
     /// Adds and removes flags of the ranges in `start..end`; `ENOMEM` over a hole.
     pub fn set_flags(&self, start: u64, end: u64, add: VmaFlags, remove: VmaFlags) -> Result<(), Errno> {
         frames::spare()?;
-        let mut map = self.lock_to_change();
-        self.split_edges(start, end)?;
+        let map = self.lock_to_change();
         let covered = map.vmas.is_covered(start, end);
-        map.vmas.edit(start, end, |vma| vma.flags = vma.flags.with(add).without(remove)).map_err(vma_errno)?;
+        self.edit(map, start, end, |vma| vma.flags = vma.flags.with(add).without(remove))?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 

@@ -181,6 +181,34 @@ impl AddressSpace {
         Ok(())
     }
 
+    /// Runs `change` on the ranges of `start..end`, with others running in between if there are very many. `map` is
+    /// locked to change it. What fails has changed the ranges before.
+    pub(super) fn edit(
+        &self,
+        mut map: SpinGuard<'_, Map>,
+        start: u64,
+        end: u64,
+        change: impl Fn(&mut Vma),
+    ) -> Result<(), Errno> {
+        if map.vmas.len() <= FEW * RANGES {
+            self.split_edges(start, end)?;
+            return map.vmas.edit(start, end, change).map_err(vma_errno);
+        }
+        drop(map);
+        let _alone = self.in_parts();
+        let mut at = start;
+        while at < end {
+            let mut map = self.lock();
+            let next = ranges_of(&map, at, end);
+            self.split_edges(at, end)?;
+            map.vmas.edit(at, next, &change).map_err(vma_errno)?;
+            at = next;
+            drop(map);
+            breathe();
+        }
+        Ok(())
+    }
+
     /// Changes the protection of `start..end`, whose edges are split, with the map locked.
     pub(super) fn protect(&self, map: &mut Map, start: u64, end: u64, prot: Prot) -> Result<(), Errno> {
         let mut reached = start;
@@ -267,7 +295,7 @@ impl AddressSpace {
 }
 
 /// What is left of `start..end`, which is being unmapped from its lower end on, does not grow down over what is gone.
-fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
+pub(super) fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
     match map.vmas.find_at_or_above(start) {
         Some(vma) if vma.start < end && vma.flags.has(VmaFlags::GROWS_DOWN) => {
             let (from, to) = (vma.start.max(start), vma.end.min(end));
@@ -281,11 +309,16 @@ fn stay_down(map: &mut Map, start: u64, end: u64) -> Result<(), Errno> {
 /// See [`AddressSpace::part`], of a map and the tables that hold its pages.
 #[cold]
 fn part_of(map: &Map, space: &UserSpace, start: u64, end: u64) -> u64 {
-    let last = map.vmas.overlapping(start, end).nth(RANGES - 1).map_or(end, |vma| vma.end.min(end));
+    let last = ranges_of(map, start, end);
     let at = PageRange::new(start, last).map_or(end, |range| space.reach(range, PAGES));
     if map.vmas.len() + SPARE < MAX_VMAS {
         return at;
     }
     // A part that ends inside a range takes one range more for a while.
     map.vmas.find(at - 1).map_or(at, |vma| vma.end.min(end))
+}
+
+/// Where the ranges of one part of `start..end` end, whatever pages they have.
+fn ranges_of(map: &Map, start: u64, end: u64) -> u64 {
+    map.vmas.overlapping(start, end).nth(RANGES - 1).map_or(end, |vma| vma.end.min(end))
 }

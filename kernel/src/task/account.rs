@@ -1,4 +1,4 @@
-//! Per-user sums of kernel resources: threads, queued signals, epoll watches, message queues.
+//! Per-user sums of kernel resources: threads, queued signals, epoll watches, message queues, waiting connections.
 //!
 //! A user is a real user id. Credentials hold the [`Account`] of theirs, so counting needs no look-up; what was counted
 //! is a [`Charge`], given back to the same user when it is dropped, also after setuid(2). Root's account is always
@@ -22,9 +22,11 @@ pub enum Kind {
     QueueBytes,
     /// Threads, and processes that have ended and were not waited for (`RLIMIT_NPROC`).
     Threads,
+    /// Connections to sockets that were not accepted yet, of which no descriptor need be left.
+    Connections,
 }
 
-const KINDS: usize = 4;
+const KINDS: usize = 5;
 
 /// A user's sums.
 struct Counts {

@@ -14,6 +14,7 @@ use machine::trap::TrapCode;
 
 use super::account::{Charge, Kind};
 use super::creds::cap;
+use super::kept::Kept;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::fs::TableSlot;
 use crate::fs::closing::Closing;
@@ -219,6 +220,7 @@ fn child_task(
         trap: SpinLock::new(TrapCode::default()),
         pi_released: AtomicBool::new(false),
         closing: Closing::default(),
+        kept: Kept::default(),
     };
     debug_assert!(task.signals.pending.set() == SigSet::EMPTY);
     task

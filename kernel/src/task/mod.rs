@@ -32,6 +32,7 @@ pub mod exceed;
 pub mod exec;
 pub mod exit;
 pub mod fasync;
+pub mod kept;
 pub mod limits;
 mod loader;
 pub mod memory;
@@ -46,6 +47,7 @@ pub mod wait;
 
 use account::Charge;
 pub use creds::Creds;
+use kept::Kept;
 pub use pending::PendingSignals;
 pub use process::{Process, Session};
 
@@ -118,6 +120,8 @@ pub struct Task {
     pub pi_released: AtomicBool,
     /// Files it is closing.
     pub closing: Closing,
+    /// Memory that its call keeps.
+    pub kept: Kept,
 }
 
 /// What threads leave behind and is told to the layers above.
@@ -333,6 +337,7 @@ impl Task {
             trap: SpinLock::new(TrapCode::default()),
             pi_released: AtomicBool::new(false),
             closing: Closing::default(),
+            kept: Kept::default(),
         };
         task.set_comm(name);
         task

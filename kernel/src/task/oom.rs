@@ -12,7 +12,7 @@ use crate::mm::frames;
 use crate::sched;
 use crate::sync::wait::sleep_until;
 use crate::task::process::{Comm, Ended, OomScore};
-use crate::task::{Process, current, tree};
+use crate::task::{Process, ThreadRef, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
@@ -75,9 +75,10 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
-/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, files
-/// without a name that it holds, what waits in its pipes and sockets, and its threads' stacks. Every process of a user
-/// besides root also answers for what that user has in flight through sockets, which no descriptor leads to.
+/// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, its
+/// descriptors and files without a name behind them, what waits in its pipes and sockets, its threads' stacks and what
+/// their calls keep. Every process of a user besides root also answers for what that user has in flight through
+/// sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
     let Some(thread) = process.threads.first() else { return 0 };
     let (mut pages, mut contents, mut nameless) = (0, 0, 0);
@@ -97,7 +98,8 @@ fn footprint(process: &Process) -> u64 {
     if uid != 0 {
         pages += <Kwab as Above>::pages_in_flight(uid);
     }
-    pages + contents.max(nameless) + process.threads.count() as u64 * PER_THREAD
+    let of_thread = |thread: &ThreadRef| PER_THREAD + thread.kept.pages();
+    pages + contents.max(nameless) + process.threads.with(|threads| threads.iter().map(of_thread).sum::<u64>())
 }
 
 /// Pages of a thread: its kernel stack and what is kept about it.

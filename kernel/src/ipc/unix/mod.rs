@@ -24,13 +24,15 @@ use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
 use super::buffer::FrameRing;
-use crate::fs::FileSlot;
 use crate::fs::anon::{self, AnonInode};
 use crate::fs::attr::S_IFSOCK;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::{Sink, Source};
+use crate::fs::{FileSlot, slots};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
+use crate::task::account::{self, Charge};
+use crate::task::creds::cap;
 
 pub use names::{Address, bind, resolve};
 pub use options::{get_option, set_option};
@@ -110,6 +112,8 @@ struct SocketState {
     error: Option<Errno>,
     peer_credentials: Option<Credentials>,
     own_credentials: Option<Credentials>,
+    /// Of a connection that was not accepted yet.
+    queued: Option<Charge>,
 }
 
 enum Role {
@@ -155,6 +159,7 @@ impl Socket {
             error: None,
             peer_credentials: None,
             own_credentials: None,
+            queued: None,
         };
         let inbox = Inbox {
             bytes: FrameRing::new(),
@@ -261,10 +266,13 @@ impl Socket {
         };
         self.writable.wake_one();
         accepted.pass_credentials.store(self.passes_credentials(), Relaxed);
+        let queued = accepted.state.lock().queued.take();
+        drop(queued);
         Ok(accepted)
     }
 
-    /// Connects to `target`, which was found by its address. A datagram socket only remembers it.
+    /// Connects to `target`, which was found by its address. A datagram socket only remembers it. ENFILE if too many
+    /// connections of the caller's user wait to be accepted.
     pub fn connect(self: &Arc<Self>, target: &Arc<Socket>, nonblocking: bool) -> Result<(), Errno> {
         if target.kind != self.kind {
             return Err(Errno::EPROTOTYPE);
@@ -280,7 +288,9 @@ impl Socket {
             return Ok(());
         }
         check_idle(&self.state.lock())?;
+        let queued = charge_connection()?;
         let server = Socket::new(self.kind);
+        server.state.lock().queued = Some(queued);
         server.state.lock().address = target.state.lock().address.clone();
         server.connect_to_process(self, Credentials::of_caller());
         // The program that accepts it may ask for the senders of what came before.
@@ -497,6 +507,15 @@ pub fn pair(kind: Kind) -> (Arc<Socket>, Arc<Socket>) {
     (one, other)
 }
 
+/// The right of the caller's user to one more connection that waits: there may be half as many of each user as
+/// descriptions in all, unless the caller has `CAP_SYS_RESOURCE` (Linux: twice as many sockets of all users).
+fn charge_connection() -> Result<Charge, Errno> {
+    crate::task::current().creds.with(|creds| {
+        let limit = if creds.capable(cap::SYS_RESOURCE) { u64::MAX } else { slots::limit() / 2 };
+        creds.account.charge(account::Kind::Connections, 1, limit).ok_or(Errno::ENFILE)
+    })
+}
+
 /// What a descriptor of a socket stands for.
 struct SocketFile(Arc<Socket>);
 
@@ -552,7 +571,9 @@ impl FileOps for SocketFile {
             Role::Listening { waiting, .. } => {
                 let own = state.own_credentials.map(|own| own.uid);
                 let is_own = |server: &&Arc<Socket>| server.connected_by() == own;
-                return waiting.iter().filter(is_own).map(|server| server.waiting_pages()).sum();
+                let own = waiting.iter().filter(is_own);
+                let (count, pages) = own.fold((0, 0), |sum, server| (sum.0 + 1, sum.1 + server.waiting_pages()));
+                return pages + count * size_of::<Socket>() / PAGE_SIZE;
             }
             _ => Weak::new(),
         };

@@ -21,6 +21,7 @@ use crate::ipc::pipe;
 use crate::mm::frames;
 use crate::sched::Sleep;
 use crate::sync::wait::{WaitError, WaitQueue};
+use crate::task::kept::Keeping;
 
 /// A message that stays whole.
 pub(super) struct Packet {
@@ -380,6 +381,7 @@ impl Socket {
 
     /// Puts `packet` into the inbox of `receiver`, sleeping for room if need be.
     fn deliver(self: &Arc<Self>, receiver: &Arc<Socket>, packet: Packet, flags: Flags) -> Result<(), Errno> {
+        let length = packet.bytes.len();
         let mut packet = Some(packet);
         let mut attempt = || {
             let full = self.is_full_for(receiver);
@@ -401,6 +403,7 @@ impl Socket {
             Ok(Ok(()))
         };
         let mut outcome = attempt();
+        let _kept = (outcome.is_err() && !flags.nonblocking).then(|| Keeping::new(length));
         loop {
             let (full, queue) = match outcome {
                 Ok(sent) => return sent,

@@ -2,7 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
-use super::{Tables, UserSpace, decode, encode, needs_flush, span, table};
+use super::{End, Tables, UserSpace, decode, encode, needs_flush, span, table};
 use crate::addr::{FrameNumber, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::inject;
@@ -211,10 +211,16 @@ impl UserSpace {
         let shift = to.start().wrapping_sub(from.start());
         let mut at = from.start();
         while at < from.end() {
-            if tables.find(at).is_some_and(|slot| slot.huge) {
-                tables.split(at, from.end())?;
-            }
-            at = (at | (super::HUGE_SPAN - 1)).wrapping_add(1);
+            let next = (at | (super::HUGE_SPAN - 1)).wrapping_add(1);
+            // A mapping may be of terabytes and hold nothing.
+            at = match tables.end_of_walk(at) {
+                End::Huge(..) => {
+                    tables.split(at, from.end())?;
+                    next
+                }
+                End::Leaves(..) => next,
+                End::Nothing { next } => next,
+            };
         }
         let mut result = Ok(());
         tables.for_each_slot(from, &mut |at, _| {
