@@ -190,7 +190,17 @@ impl<'c, 'a> Context<'c, 'a> {
         if addr >= LAST_PAGE && u32::try_from(addr).is_ok() && is_narrow() {
             return PointerClass::BelowNull;
         }
-        classify_on(self.arch(), addr)
+        match classify_on(self.arch(), addr) {
+            // A log that does not show its architecture may be of one on which every address can be mapped.
+            PointerClass::NonCanonical if self.arch().is_none() && self.case.source.is_some() => {
+                if addr >> 63 == 1 {
+                    PointerClass::Kernel
+                } else {
+                    PointerClass::User
+                }
+            }
+            class => class,
+        }
     }
 
     /// An address at which the death's code lies.

@@ -252,9 +252,7 @@ impl Postmortem {
             let what = match self.kind {
                 Some(CauseKind::SYSRQ) => "panic (sysrq)",
                 Some(CauseKind::NMI) => "stopped (nmi)",
-                // What the kernel survives by itself is not a bug yet.
-                Some(CauseKind::BUG) => survived(&self.message).unwrap_or("bug"),
-                _ => self.kind_name().trim_start_matches("kernel "),
+                _ => in_words(self.kind, &self.message).unwrap_or(self.kind_name()).trim_start_matches("kernel "),
             };
             // The line that only says where a panic was raised says less than the next one.
             let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");
@@ -273,11 +271,24 @@ impl Postmortem {
     }
 }
 
+/// What kind of death it is, where the message says it better than the kind that a dump can record: what the kernel
+/// survives by itself is not a bug yet.
+pub(crate) fn in_words(kind: Option<CauseKind>, message: &str) -> Option<&'static str> {
+    survived(message).filter(|_| kind == Some(CauseKind::BUG))
+}
+
 /// What a kernel reports and goes on, in a word.
 fn survived(message: &str) -> Option<&'static str> {
-    const REPORTS: &[(&str, &str)] =
-        &[("WARNING", "warning"), ("Out of memory", "out-of-memory kill"), ("page allocation failure", "warning")];
-    REPORTS.iter().find(|(begin, _)| message.trim_start().starts_with(begin)).map(|(_, word)| *word)
+    const REPORTS: &[(&str, &str)] = &[
+        ("WARNING", "warning"),
+        ("Out of memory", "out-of-memory kill"),
+        ("page allocation ", "warning"),
+        ("irq: nobody cared", "warning"),
+        ("sysfs: cannot create", "warning"),
+        ("stack dump", "warning"),
+    ];
+    let begins = REPORTS.iter().find(|(begin, _)| message.trim_start().starts_with(begin)).map(|(_, word)| *word);
+    begins.or(message.contains(" invoked oom-killer").then_some("out-of-memory kill"))
 }
 
 /// The name of a signal.

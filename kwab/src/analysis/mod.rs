@@ -58,6 +58,7 @@ mod tests;
 
 pub use context::{Context, View};
 pub use death::Postmortem;
+pub(crate) use death::in_words;
 pub use frame::TraceFrame;
 pub use quote::text;
 pub(crate) use reach::behind as functions_behind;

@@ -12,6 +12,7 @@ use super::images::nameless;
 use super::invariants::{self, Checked};
 use super::next;
 use super::quote::text;
+use super::rules::memory::killed_and_went_on;
 use super::rules::{RULES, Rule};
 use super::trail::{self, Decider, Trail};
 use super::undecided::{Undecided, undecided};
@@ -152,7 +153,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let likely_bug = |found: &Hypothesis| found.is_bug && found.score >= LIKELY;
     hypotheses.sort_by(|a, b| likely_bug(b).cmp(&likely_bug(a)).then(b.score.total_cmp(&a.score)));
     hypotheses.truncate(MOST);
-    if ctx.is_stack_of_death() {
+    if ctx.is_stack_of_death() && !killed_and_went_on(ctx) {
         for found in hypotheses.iter_mut().filter(|found| found.function.is_none() && found.is_bug) {
             found.function = ctx.guilty.clone();
         }

@@ -13,6 +13,7 @@
 //!
 //! [`crashes`] records every item in the segment that [`segments`] says it belongs to. [`console`] reads what a line of
 //! console text means, with the grammars of [`text`]; [`printed`] has the records that are printed as text.
+//! `pstore` puts a log that was saved from its end into the order of time.
 //! [`processes`] remembers programs and faults, [`boot`] the facts about the running kernel, [`crash`] says what one
 //! crash is, and [`tally`] counts everything for the report.
 //!
@@ -37,6 +38,7 @@ pub mod open;
 pub mod pending;
 pub mod printed;
 pub mod processes;
+mod pstore;
 mod quiet;
 pub mod reported;
 pub mod reports;
@@ -133,6 +135,7 @@ fn import_from(
     let mut head = Vec::new();
     let read = |error| ImportError::Read { offset: 0, error };
     Read::take(&mut *input, HEAD).read_to_end(&mut head).map_err(read)?;
+    pstore::in_order(&mut head, input).map_err(read)?;
     let seed = hash(&head) ^ hash(options.source.as_bytes()).rotate_left(32);
     let segments = Segments::new(options.folder.clone(), seed).map_err(ImportError::Write)?;
     let lines = Lines::new(io::Cursor::new(head).chain(input));

@@ -150,8 +150,12 @@ impl Death {
     /// What kind of death it was, in words. Linux names stalls that are no soft lockup; its words are kept.
     #[must_use]
     pub fn kind_name(&self) -> &'static str {
-        const NAMES: &[(&str, &str)] =
-            &[("workqueue lockup", "workqueue lockup"), ("hard LOCKUP", "hard lockup"), ("INFO: rcu", "RCU stall")];
+        const NAMES: &[(&str, &str)] = &[
+            ("workqueue lockup", "workqueue lockup"),
+            ("hard LOCKUP", "hard lockup"),
+            ("BUG: hard lockup", "hard lockup"),
+            ("INFO: rcu", "RCU stall"),
+        ];
         let message = String::from_utf8_lossy(self.message.as_deref().unwrap_or_default());
         let linux = NAMES.iter().find(|(words, _)| message.contains(words)).map(|(_, name)| *name);
         let name = linux.filter(|_| self.kind == Some(CauseKind::SOFT_LOCKUP));

@@ -1,5 +1,5 @@
-//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--out DIR] [--kept] [--json]`: lets Debian's Linux die in
-//! known ways and compares what `kwab` says of each serial log with the truth.
+//! `cargo xtask linux-crashes [--arch ARCH] [--only NAME,…] [--healthy N] [--out DIR] [--kept] [--json]`: lets Debian's
+//! Linux die in known ways and compares what `kwab` says of each serial log with the truth.
 //!
 //! A row per way of `testing/linux-crashes/ways.toml`: whether the log shows what was asked for, and whether `kwab`
 //! recognises a death, names its class, its function, its processor and its task, and gives a line of that function
@@ -8,7 +8,9 @@
 //! without a death. Any `WRONG` fails the command.
 //!
 //! The logs, `truth.json`, `table.json` and the module with its debugging information lie in `--out`, by default
-//! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing.
+//! `build/linux-crashes/ARCH`. `--kept` asks again about the logs that lie there and boots nothing. `--healthy N` boots
+//! N machines that differ in processor, memory, devices and command line, and nothing else; a log that lies there is
+//! not made again.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,8 +25,9 @@ use serde_json::{Value, json};
 use crate::binary;
 use crate::linux_crashes::kit::{Architecture, Kit};
 use crate::linux_crashes::score::{self, Answer};
+use crate::linux_crashes::variety::{self, Varied};
 use crate::linux_crashes::ways::{self, Check, Healthy, Table, Way};
-use crate::linux_crashes::{healthy, kept, kept_healthy, provoke};
+use crate::linux_crashes::{Log, healthy, kept, kept_healthy, kept_varied, provoke, varied};
 use crate::paths;
 use crate::results::junit::{Case, Outcome};
 use crate::results::{self, Circumstances};
@@ -39,6 +42,9 @@ pub struct LinuxCrashesArguments {
     /// Only these ways and healthy boots.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     only: Vec<String>,
+    /// Boot nothing but so many different machines in which nothing dies.
+    #[arg(long, value_name = "N", conflicts_with = "only")]
+    healthy: Option<u32>,
     /// Where logs and tables go.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
@@ -54,7 +60,7 @@ impl LinuxCrashesArguments {
     /// Three boots, for the test of everything.
     pub fn slice() -> Self {
         let only = ["null-read", "kfence-uaf", "plain"].map(str::to_owned).to_vec();
-        Self { arch: Architecture::Amd64, only, out: None, kept: false, json: false }
+        Self { arch: Architecture::Amd64, only, healthy: None, out: None, kept: false, json: false }
     }
 }
 
@@ -109,7 +115,7 @@ pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCo
         totals(&rows);
     }
     let name = format!("linux-crashes-{}", arguments.arch.name());
-    let complete = arguments.only.is_empty() && !arguments.kept;
+    let complete = arguments.only.is_empty() && arguments.healthy.is_none() && !arguments.kept;
     let cases: Vec<Case> = rows.iter().map(|row| row.case(&name)).collect();
     results::keep_junit(&name, complete, &cases)?;
     results::keep(&name, complete, began, &rows)?;
@@ -132,6 +138,12 @@ impl Session<'_> {
             println!("{:<20} {:<24} {}", "way", "class", columns().map(|name| format!("{name:<11}")).concat());
         }
         let mut rows = Vec::new();
+        if let Some(last) = self.arguments.healthy {
+            for number in 1..=last {
+                rows.extend(self.lived_varied(&variety::boot(number, self.arguments.arch))?);
+            }
+            return Ok(rows);
+        }
         for way in self.table.ways.iter().filter(|way| self.wants(&way.name) && self.can(way)) {
             rows.extend(self.died(way)?);
         }
@@ -172,13 +184,23 @@ impl Session<'_> {
             Some(kit) => Some(healthy(kit, boot, self.out)?),
             None => kept_healthy(boot, self.out)?,
         };
-        let Some(log) = log else { return Ok(None) };
+        log.map(|log| self.lived_row(&boot.name, &log)).transpose()
+    }
+
+    fn lived_varied(&self, boot: &Varied) -> Result<Option<WayRow>> {
+        let log = match self.kit {
+            Some(kit) => Some(varied(kit, boot, self.out)?),
+            None => kept_varied(boot, self.out)?,
+        };
+        log.map(|log| self.lived_row(&boot.name, &log)).transpose()
+    }
+
+    fn lived_row(&self, name: &str, log: &Log) -> Result<WayRow> {
         let answer = score::ask(self.kwab, &log.file, self.out)?;
         let checks = BTreeMap::from([(Check::Recognised, Cell::of(!answer.died, false))]);
-        let row =
-            WayRow { name: boot.name.clone(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
+        let row = WayRow { name: name.to_owned(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
         self.show(&row);
-        Ok(Some(row))
+        Ok(row)
     }
 
     fn show(&self, row: &WayRow) {

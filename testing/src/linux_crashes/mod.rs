@@ -6,10 +6,12 @@
 //! headers and builds the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`]
 //! compares what `kwab` says with the truth.
 //!
-//! Each way gets a machine of its own, so that a log holds one death. Healthy boots must give no death at all.
+//! Each way gets a machine of its own, so that a log holds one death. Healthy boots, those of the table and those that
+//! [`variety`] draws, must give no death at all.
 
 pub mod kit;
 pub mod score;
+pub mod variety;
 pub mod ways;
 
 use std::fs;
@@ -20,6 +22,7 @@ use anyhow::{Context as _, Result};
 use crate::paths;
 use crate::qemu::{self, Limits, Machine, Model, run::Next};
 use kit::{Architecture, Kit};
+use variety::Varied;
 use ways::{Healthy, Way};
 
 /// Seconds that one boot may take: an idle machine needs 10, a busy one several times as many.
@@ -91,6 +94,30 @@ pub fn healthy(kit: &Kit, healthy: &Healthy, folder: &Path) -> Result<Log> {
     let file = file_of_healthy(healthy, folder);
     captured(&machine, &file)?;
     kept_healthy(healthy, folder)?.with_context(|| format!("no {}", paths::shown(&file)))
+}
+
+/// As [`healthy`], of a boot that was drawn; a log that lies there and reached its end is not made again.
+pub fn varied(kit: &Kit, varied: &Varied, folder: &Path) -> Result<Log> {
+    let kept = kept_varied(varied, folder)?;
+    if let Some(log) = kept.filter(|log| log.provoked) {
+        return Ok(log);
+    }
+    let mut machine = machine(kit, &format!("{} crashme.way=none", varied.options), varied.cpus, varied.memory);
+    machine.model = varied.model;
+    machine.cpu = varied.cpu;
+    machine.extra = varied.devices.iter().flat_map(|device| ["-device".to_owned(), (*device).to_owned()]).collect();
+    let file = file_of_varied(varied, folder);
+    captured(&machine, &file)?;
+    kept_varied(varied, folder)?.with_context(|| format!("no {}", paths::shown(&file)))
+}
+
+/// The log of a drawn boot that lies in `folder`, if there is one.
+pub fn kept_varied(varied: &Varied, folder: &Path) -> Result<Option<Log>> {
+    read(file_of_varied(varied, folder), Some(ALIVE))
+}
+
+fn file_of_varied(varied: &Varied, folder: &Path) -> PathBuf {
+    folder.join(format!("{}.log", varied.name))
 }
 
 /// Memory of a machine, where a way or a healthy boot says nothing else.

@@ -183,6 +183,12 @@ pub(super) fn says_none_left(ctx: &Context<'_, '_>) -> bool {
         || (ctx.kernel_died() && OUT_OF_MEMORY.iter().any(|words| message.contains(words)))
 }
 
+/// Whether the kernel killed a program because no memory was left, and went on: whichever function asked for a page
+/// last is to blame for nothing.
+pub(in crate::analysis) fn killed_and_went_on(ctx: &Context<'_, '_>) -> bool {
+    ctx.death.kind == Some(CauseKind::BUG) && says_none_left(ctx)
+}
+
 /// Whose memory more than half of the machine's is, in words; nothing when no owner has that much or the dump does not
 /// count it.
 fn most_went_to(ctx: &Context<'_, '_>) -> String {

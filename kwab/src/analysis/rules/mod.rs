@@ -15,7 +15,7 @@ mod hang;
 mod hardware;
 mod holders;
 mod invariants;
-mod memory;
+pub(super) mod memory;
 mod panic;
 mod pointer;
 mod program;

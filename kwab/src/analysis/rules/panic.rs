@@ -3,7 +3,7 @@
 use kwab_format::record::CauseKind;
 
 use super::hardware;
-use super::memory::{asked_for_memory, says_none_left};
+use super::memory::{asked_for_memory, killed_and_went_on, says_none_left};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, Promise};
@@ -72,6 +72,7 @@ const CHECKS: &[(&str, &str)] = &[
     ("invalid wait context", "lock that sleeps taken where sleeping is forbidden"),
     ("suspicious rcu usage", "use of RCU data without its read lock"),
     ("page allocation failure", "memory could not be allocated"),
+    ("page allocation stalls", "memory could not be allocated in time"),
 ];
 
 /// What a check of the kernel says that it found.
@@ -113,7 +114,7 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
         matches!(death.kind, Some(CauseKind::PANIC | CauseKind::BUG | CauseKind::OOPS | CauseKind::RECURSIVE_PANIC));
     // An exception of which the log has neither number nor address is known by its words alone.
     let bare = death.kind == Some(CauseKind::EXCEPTION) && death.vector.is_none() && death.fault_addr.is_none();
-    if !told && !bare || death.message.is_empty() {
+    if !told && !bare || death.message.is_empty() || killed_and_went_on(ctx) {
         return Vec::new();
     }
     let lower = death.message.to_lowercase();

@@ -475,3 +475,110 @@ fn a_thread_that_was_listed_before_the_death_may_be_any_programs_words() {
     assert!(claims.iter().any(|claim| claim.starts_with("sh[7] hangs, waiting for read")), "{claims:?}");
     assert!(!claims.iter().any(|claim| claim.contains("evil") || claim.contains("worse")), "{claims:?}");
 }
+
+#[test]
+fn who_is_killed_for_memory_died_of_no_bug_of_the_function_that_asked_last() {
+    // Shape: mm/oom_kill.c
+    let log = "[ 7123.456789] stress invoked oom-killer: gfp_mask=0x140cca(GFP_HIGHUSER_MOVABLE), order=0\n\
+        [ 7123.456801] CPU: 2 PID: 4711 Comm: stress Not tainted 6.6.30 #1\n[ 7123.456808] Call Trace:\n\
+        [ 7123.456818]  dump_header+0x4a/0x250\n[ 7123.456826]  out_of_memory+0x246/0x590\n\
+        [ 7123.456838]  folio_alloc+0x1b/0x50\n[ 7123.456842]  handle_mm_fault+0x9a0/0x1000\n\
+        [ 7123.456920] Out of memory: Killed process 4711 (stress) total-vm:2400000kB, anon-rss:1800000kB\n";
+    let triage = only(log);
+    assert_eq!(rules(&triage), ["OOM"]);
+    assert_eq!(triage.hypotheses[0].function, None);
+    assert!(triage.headline.starts_with("kernel out-of-memory kill in stress[4711]"), "{}", triage.headline);
+}
+
+#[test]
+fn a_failed_allocation_is_a_warning_of_the_function_that_asked() {
+    // Shape: mm/page_alloc.c (warn_alloc)
+    let log = "[  812.100000] kworker/u8:2: page allocation failure: order:4, mode:0x40cc0(GFP_KERNEL|__GFP_COMP)\n\
+        [  812.100010] CPU: 1 PID: 88 Comm: kworker/u8:2 Not tainted 6.1.0 #1\n[  812.100030] Call Trace:\n\
+        [  812.100060]  warn_alloc+0x132/0x1b0\n[  812.100080]  __alloc_pages+0x2e8/0x330\n\
+        [  812.100100]  demo_ring_alloc+0x33/0x90 [demo]\n";
+    let triage = only(log);
+    assert_eq!(rules(&triage), ["CHECK"]);
+    assert!(triage.headline.starts_with("kernel warning in kworker/u8:2[88]: page"), "{}", triage.headline);
+}
+
+#[test]
+fn what_a_kernel_survives_is_no_death_of_it_and_a_hard_lockup_no_soft_one() {
+    // Shapes: kernel/watchdog_perf.c, lib/refcount.c, kernel/rcu/tree_stall.h
+    for (head, begins) in [
+        ("NMI watchdog: Watchdog detected hard LOCKUP on cpu 15", "kernel hard lockup"),
+        ("rcu: INFO: rcu_sched self-detected stall on CPU", "kernel RCU stall"),
+        ("INFO: task demo:12 blocked for more than 120 seconds.", "kernel hung task"),
+        ("WARNING: CPU: 1 PID: 2 at lib/demo.c:28 demo_warn+0x1/0x2", "kernel warning"),
+    ] {
+        let log = format!("[ 1.000000] {head}\n[ 1.000001] Call Trace:\n[ 1.000002]  demo_loop+0x44/0x60\n");
+        let dumps = dumps_of(log.as_bytes(), "serial.log");
+        let dump = Dump::from_bytes(dumps[0].clone()).unwrap();
+        let page = crate::report::inspect::headline_of(&dump);
+        assert!(page.starts_with(begins), "{page}");
+        assert!(judge(dumps[0].clone()).headline.starts_with(begins), "{head}");
+    }
+}
+
+#[test]
+fn an_address_that_x86_could_not_map_is_nothing_special_elsewhere() {
+    // Shapes: arch/s390/mm/fault.c, arch/powerpc/mm/fault.c
+    let s390 = "[ 1051.330289] Unable to handle kernel pointer dereference in virtual kernel address space\n\
+        [ 1051.330360] Failing address: c880003d16572000 TEID: c880003d16572803\n\
+        [ 1051.330539]  [<00000000fccbd33e>] demo_alloc+0xd6/0x3d8\n";
+    let power = "BUG: Unable to handle kernel data access at 0x8000000001610000\n\
+        Faulting instruction address: 0xc0000000003cc178\nOops: Kernel access of bad area, sig: 11 [#1]\n\
+        NIP [c0000000003cc178] demo_scan+0xa8/0x190\n";
+    let unknown = "Unable to handle kernel paging request at virtual address 8000000001610000\nOops [#1]\n\
+        Call Trace:\n demo_scan+0xa8/0x190\n";
+    for log in [s390, power, unknown] {
+        let triage = only(log);
+        let canonical = |text: &str| text.contains("canonical");
+        for found in &triage.hypotheses {
+            assert!(!canonical(&found.claim), "{}", found.claim);
+            assert!(found.evidence.iter().all(|fact| !canonical(&fact.text)), "{:#?}", found.evidence);
+        }
+    }
+}
+
+#[test]
+fn the_interrupted_function_of_a_stall_stands_behind_the_watchdogs_frames() {
+    // Shape: kernel/watchdog.c on x86: the trace begins at the caller of the function beside the registers
+    for before in ["", "[ 1.3]  watchdog_timer_fn+0x1/0x2\n[ 1.3]  asm_sysvec_apic_timer_interrupt+0x16/0x20\n"] {
+        let log = format!(
+            "[ 1.0] watchdog: BUG: soft lockup - CPU#4 stuck for 48s! [demo:52]\n\
+             [ 1.1] RIP: 0010:demo_set_dirty+0x30/0x50 [kvm]\n[ 1.2] Call Trace:\n{before}\
+             [ 1.4]  demo_changed_pte+0x1b2/0x2f0 [kvm]\n[ 1.5]  demo_zap_root+0x307/0x4d0 [kvm]\n"
+        );
+        let triage = only(&log);
+        let function = triage.hypotheses[0].function.as_ref().map(|function| function.name.as_str());
+        assert_eq!(function, Some("demo_set_dirty"), "{:#?}", triage.hypotheses);
+        assert!(triage.hypotheses[0].claim.contains("demo_set_dirty"), "{}", triage.hypotheses[0].claim);
+    }
+}
+
+#[test]
+fn the_code_of_a_protection_fault_is_not_read_as_that_of_a_page_fault() {
+    let log = "[ 1.0] general protection fault, probably for non-canonical address 0xdead4ead00000000: 0000 [#1] SMP\n\
+        [ 1.1] CPU: 1 PID: 2 Comm: demo Not tainted 6.6.0 #1\n[ 1.2] RIP: 0010:demo_deref+0x30/0x50\n\
+        [ 1.3] RAX: dead4ead00000000 RBX: 0000000000000001\n[ 1.4] Call Trace:\n[ 1.5]  demo_caller+0x1/0x2\n";
+    let dumps = dumps_of(log.as_bytes(), "serial.log");
+    let dump = Dump::from_bytes(dumps[0].clone()).unwrap();
+    assert_eq!(dump.case().causes[0].error_code, None);
+}
+
+#[test]
+fn a_report_that_lies_in_two_parts_of_pstore_is_whole() {
+    // Shape: fs/pstore/platform.c: the part with the last lines comes first
+    let log = "Panic#2 Part1\n<4>[   77.100011] Call Trace:\n<4>[   77.100021]  demo_store+0x1d/0x40 [demo]\n\
+        <4>[   77.100027] ---[ end trace 0000000000000000 ]---\n\
+        <0>[   77.100028] Kernel panic - not syncing: Fatal exception\nPanic#2 Part2\n\
+        <1>[   77.100000] BUG: kernel NULL pointer dereference, address: 0000000000000018\n\
+        <4>[   77.100004] Oops: 0002 [#1] PREEMPT SMP NOPTI\n\
+        <4>[   77.100005] CPU: 3 PID: 140 Comm: kworker/3:1 Not tainted 6.1.0-demo #7\n\
+        <4>[   77.100007] RIP: 0010:demo_ring+0x1d/0x40 [demo]\n";
+    let triage = only(log);
+    let function = triage.hypotheses[0].function.as_ref().expect("a function");
+    assert_eq!((function.name.as_str(), function.callers.as_slice()), ("demo_ring", &["demo_store".to_owned()][..]));
+    assert!(triage.headline.contains("kworker/3:1[140]"), "{}", triage.headline);
+}

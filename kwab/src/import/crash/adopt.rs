@@ -5,6 +5,7 @@ use kwab_format::record::{CauseKind, FrameTrust, NoteKind};
 use super::{Crash, LogPosition, OwnedFrame, OwnedRegisters};
 use crate::import::reports::Report;
 use crate::import::reports::class::Class;
+use crate::import::reports::function::is_entry;
 use crate::import::reports::report::{Arch, Frame, Stack, StackKind};
 
 /// What kind of death a report of that class is.
@@ -34,6 +35,7 @@ fn kernel_name(family: &str) -> Option<String> {
         ("irix", "IRIX"),
         ("minix", "MINIX"),
         ("op-tee", "OP-TEE"),
+        ("opensbi", "OpenSBI"),
         ("u-boot", "U-Boot"),
         ("tf-a", "Trusted Firmware-A"),
         ("edk2", "EDK2"),
@@ -80,7 +82,8 @@ fn recorded(arch: Arch) -> Option<kwab_format::record::Arch> {
         Arch::Sparc => Recorded::SPARC,
         Arch::Arm64 => Recorded::AARCH64,
         Arch::Riscv64 => Recorded::RISCV64,
-        Arch::X86_64 | Arch::I386 | Arch::Arm | Arch::Riscv32 => return None,
+        Arch::X86_64 => Recorded::X86_64,
+        Arch::I386 | Arch::Arm | Arch::Riscv32 => return None,
     })
 }
 
@@ -113,7 +116,10 @@ impl Crash {
         self.is_address_told = linux && report.fault_address.is_some();
         // The code of another architecture, or a trap number, would be read as that of an x86 page fault.
         let x86 = linux && matches!(report.arch, Some(Arch::X86_64 | Arch::I386));
-        self.death.error_code = report.error_code.filter(|_| x86).or(self.death.error_code);
+        // The code of a general protection fault is a selector.
+        let selector = matches!(report.class, Class::GeneralProtection | Class::StackSegment);
+        let before = self.death.error_code.filter(|_| !selector);
+        self.death.error_code = report.error_code.filter(|_| x86 && !selector).or(before);
         self.kernel_name = kernel_name(&report.family).or_else(|| self.kernel_name.take());
         self.arch = report.arch.and_then(recorded).or(self.arch);
         self.kernel_offset = report.kernel_offset.or(self.kernel_offset);
@@ -149,7 +155,11 @@ impl Crash {
         for (trace, stack) in crash.into_iter().chain(others).enumerate() {
             let trace = trace as u32;
             let innermost = innermost(report, stack).filter(|_| trace == 0);
-            for (index, frame) in innermost.iter().chain(&stack.frames).enumerate().take(super::MOST_FRAMES) {
+            // Of a stall, what stands before the interrupt's entry is the watchdog.
+            let detector = innermost.as_ref().map_or(0, |_| interrupted_at(report, stack));
+            let (before, behind) = stack.frames.split_at(detector.min(stack.frames.len()));
+            let frames = before.iter().chain(innermost.iter()).chain(behind);
+            for (index, frame) in frames.enumerate().take(super::MOST_FRAMES) {
                 self.frames.push(owned(frame, trace, index as u32));
             }
             if let (Some(title), true) = (&stack.title, trace > 0) {
@@ -209,10 +219,20 @@ fn innermost(report: &Report, stack: &Stack) -> Option<Frame> {
     let location = report.location.clone().unwrap_or_else(named);
     location.symbol.as_ref()?;
     let is_there = |frame: &Frame| frame.symbol == location.symbol && frame.offset == location.offset;
-    let told = stack.frames.is_empty() || !report.class.is_stall();
-    let own = stack.kind == StackKind::Crash && told && !stack.frames.iter().any(is_there);
+    // A task that waits has no instruction pointer of its own in the report.
+    let told = stack.frames.is_empty() || report.class != Class::HungTask;
+    let named = |frame: &Frame| report.class.is_stall() && frame.symbol == location.symbol;
+    let there = stack.frames.iter().any(|frame| is_there(frame) || named(frame));
+    let own = stack.kind == StackKind::Crash && told && !there;
     let address = location.address.or(report.ip.filter(|_| report.location.is_some()));
     own.then(|| Frame { address, guess: false, inline: false, ..location.clone() })
+}
+
+/// The number of frames of a stall's stack before the interrupted function.
+fn interrupted_at(report: &Report, stack: &Stack) -> usize {
+    let is_entry = |frame: &Frame| frame.symbol.as_deref().is_some_and(is_entry);
+    let last = stack.frames.iter().rposition(is_entry).filter(|_| report.class.is_stall());
+    last.filter(|at| at + 1 < stack.frames.len()).map_or(0, |at| at + 1)
 }
 
 fn owned(frame: &Frame, trace: u32, index: u32) -> OwnedFrame {

@@ -52,6 +52,10 @@ pub struct Builder {
     pub user: bool,
     /// The register that a line of bare words begins with (s390).
     pub next_register: Option<usize>,
+    /// The register whose value a line was wrapped before.
+    pub open_register: Option<String>,
+    /// The line of the bytes of code so far.
+    pub code_line: u64,
     /// Whether a line said that the report is over.
     pub ended: bool,
     /// Lines in a row that said nothing about it.

@@ -8,6 +8,7 @@
 //! | `[<c0>] (foo) from [<c1>] (bar+0x1/0x2)`, `foo from bar+0x1/0x2` | arm |
 //! | `foo+0x1c/0x40 fs/x.c:12`, `foo fs/x.c:12 [inline]` | syzbot |
 //! | `foo (fs/x.c:12)` | `decode_stacktrace.sh` |
+//! | `<ffffffff80160b33>{foo+21}` | x86-64 in Linux 2.6 |
 //! | `[<c0133793>] [<c0133c16>]`, `0xffffffffa0001234` | kernels without symbols, generated code |
 
 use super::report::Frame;
@@ -29,10 +30,54 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
     if let Some(frame) = arm(line) {
         return vec![frame];
     }
+    let braced = braced(line);
+    if !braced.is_empty() {
+        return braced;
+    }
+    let several = several(line, inside);
+    if !several.is_empty() {
+        return several;
+    }
     if let Some(frame) = one(line, inside) {
         return vec![frame];
     }
     if inside { bare(line) } else { Vec::new() }
+}
+
+/// `<ffffffff80160b33>{foo+21} <ffffffff80154db0>{bar+85}` of Linux 2.6 on x86-64.
+fn braced(line: &[u8]) -> Vec<Frame> {
+    let mut found = Vec::new();
+    for at in memchr::memmem::find_iter(line, b">{").take(MOST_PER_LINE) {
+        let Some(open) = memchr::memrchr(b'<', &line[..at]) else { continue };
+        let inner = &line[at + 2..];
+        let end = inner.iter().position(|byte| !is_symbol_byte(*byte)).unwrap_or(inner.len());
+        let Some((address, b"")) = hex(&line[open + 1..at]) else { continue };
+        let offset = inner[end..].strip_prefix(b"+").and_then(super::words::dec).map(|(offset, _)| offset);
+        if end > 0 {
+            let symbol = Some(text(&inner[..end]));
+            found.push(Frame { address: Some(address), symbol, offset, ..Frame::default() });
+        }
+    }
+    found
+}
+
+/// `[<ffffffff81000010>] foo+0x1c/0x40 [<ffffffff81000020>] bar+0x1/0x2`: several frames with their symbols.
+fn several(line: &[u8], inside: bool) -> Vec<Frame> {
+    let mut starts = memchr::memmem::find_iter(line, b"[<").filter(|at| *at == 0 || line[at - 1] == b' ');
+    if starts.next() != Some(0) {
+        return Vec::new();
+    }
+    let ends: Vec<usize> = starts.take(MOST_PER_LINE).chain([line.len()]).collect();
+    let mut found = Vec::new();
+    let mut from = 0;
+    for end in ends {
+        match one(line[from..end].trim_ascii(), inside).filter(|frame| frame.symbol.is_some()) {
+            Some(frame) => found.push(frame),
+            None => return Vec::new(),
+        }
+        from = end;
+    }
+    if found.len() > 1 { found } else { Vec::new() }
 }
 
 /// The usual forms: an optional address, an optional `?`, a symbol with its offset.
@@ -221,6 +266,7 @@ mod tests {
             " foo_bar fs/x.c:12 [inline]",
             " foo_bar (fs/x.c:12 fs/y.c:3)",
             " <IRQ>  [<ffffffff8107888e>] ? foo_bar+0x7e/0xd0",
+            "[<ffffffff80160b33>] <ffffffff80160b33>{foo_bar+21}",
         ] {
             assert_eq!(first(line).symbol.as_deref(), Some("foo_bar"), "{line}");
         }
@@ -228,6 +274,9 @@ mod tests {
         assert_eq!(first(" foo (fs/x.c:12)").source, Some(("fs/x.c".into(), 12)));
         assert!(first(" foo fs/x.c:12 [inline]").inline);
         assert_eq!(frames(b" [<c0133793>] [<c0133c16>]", true).len(), 2);
+        let several = frames(b"[<ffffffff81000010>] foo+0x1c/0x40 [<ffffffff81000020>] ? bar+0x1/0x2", true);
+        let names: Vec<_> = several.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
+        assert_eq!((names, several[1].guess), (vec!["foo", "bar"], true));
     }
 
     #[test]

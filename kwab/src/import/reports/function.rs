@@ -40,7 +40,8 @@ const ENTRIES: &[&str] = &[
     "handle_riscv_irq",
 ];
 
-fn is_entry(symbol: &str) -> bool {
+/// Whether an interrupt enters the kernel by that function.
+pub fn is_entry(symbol: &str) -> bool {
     ENTRIES.iter().any(|entry| symbol.starts_with(entry))
 }
 

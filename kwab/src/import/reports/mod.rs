@@ -26,6 +26,7 @@ mod merge;
 pub mod needle;
 pub mod prefix;
 mod program;
+mod reflow;
 pub mod registers;
 pub mod report;
 pub mod table;
@@ -43,6 +44,7 @@ use class::Class;
 use dialect::Dialects;
 use merge::{later_stage, merge};
 use prefix::{Caller, Stripped, Stripper};
+use reflow::Half;
 pub use report::{LogPosition, Report};
 use template::Captures;
 
@@ -55,9 +57,12 @@ const PATIENCE_ENDED: u32 = 24;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
 
+/// How the line begins that says where a fault was, of which the head is lost.
+const FAULTED: [&[u8]; 5] = [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff"];
+
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON.
-const OWN_NEEDLES: [&[u8]; 8] = [
+const OWN_NEEDLES: [&[u8]; 11] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -65,6 +70,9 @@ const OWN_NEEDLES: [&[u8]; 8] = [
     b"Comm: ",
     b"RIP: 0010:",
     b"NIP [",
+    b"EIP: [<",
+    b"RIP  [<ff",
+    b"RIP [<ff",
     clean::PANIC_STRING,
 ];
 
@@ -152,6 +160,10 @@ pub struct Recogniser {
     linux: bool,
     /// The function at which the last report faulted.
     last_location: Option<String>,
+    /// The line before, if it may be the first part of a head.
+    half: Option<Half>,
+    /// The line before without the soft break of quoted-printable text that it ends with.
+    soft: Vec<u8>,
 }
 
 impl Default for Recogniser {
@@ -179,22 +191,38 @@ impl Recogniser {
             cut: None,
             linux: false,
             last_location: None,
+            half: None,
+            soft: Vec::new(),
         }
     }
 
     /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        let own = deadly::needles().chain(OWN_NEEDLES);
+        let own = deadly::needles().chain(OWN_NEEDLES).chain(reflow::BEGINNINGS);
         linux::needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
     }
 
     /// Whether a line may have to be unpacked before it can be searched for [`Self::needles`].
     pub fn is_wrapped(line: &[u8]) -> bool {
-        clean::may_be_wrapped(line)
+        clean::may_be_wrapped(line) || reflow::softly_broken(line).is_some()
     }
 
     /// Takes a line as it stands in the log, without its end.
     pub fn line(&mut self, line: &[u8], position: LogPosition) -> Role {
+        if let Some(begun) = reflow::softly_broken(line).filter(|_| self.soft.len() < reflow::LONGEST_SOFT) {
+            self.soft.extend_from_slice(begun);
+            return Role::Console;
+        }
+        if !self.soft.is_empty() {
+            let mut whole = std::mem::take(&mut self.soft);
+            whole.extend_from_slice(line);
+            return self.unbroken(&whole, position);
+        }
+        self.unbroken(line, position)
+    }
+
+    /// A line without soft breaks.
+    fn unbroken(&mut self, line: &[u8], position: LogPosition) -> Role {
         if let Some(quoted) = clean::quoted_panic(line) {
             let roles = quoted.lines().map(|line| self.plain_line(line.as_bytes(), position));
             return roles.fold(Role::Console, |role, next| if role == Role::Console { next } else { role });
@@ -204,14 +232,18 @@ impl Recogniser {
 
     fn plain_line(&mut self, line: &[u8], position: LogPosition) -> Role {
         let mut stripper = std::mem::take(&mut self.stripper);
-        let role = self.stripped(&stripper.strip(line), position);
+        let mut role = Role::Console;
+        for piece in reflow::pieces(&stripper.strip(line)) {
+            let next = self.stripped(&piece, position);
+            role = if role == Role::Console { next } else { role };
+        }
         self.stripper = stripper;
         role
     }
 
     /// Whether a report is being read.
     pub fn is_open(&self) -> bool {
-        !self.open.is_empty()
+        !self.open.is_empty() || self.half.is_some() || !self.soft.is_empty()
     }
 
     /// Whether an open report has not had its last line, and the last line that belongs to an open one.
@@ -233,6 +265,8 @@ impl Recogniser {
 
     /// The log ends: closes what is open.
     pub fn finish(&mut self) {
+        self.half = None;
+        self.soft.clear();
         while !self.open.is_empty() {
             self.close(0);
         }
@@ -248,6 +282,53 @@ impl Recogniser {
             self.new_boot();
             return Role::Console;
         }
+        if let Some(role) = self.wrapped(line, text, position) {
+            return role;
+        }
+        let role = self.whole_line(line, text, position);
+        if Half::begins(text) {
+            let opened = matches!(role, Role::Opens(_)).then_some(self.number);
+            self.half = (role != Role::Belongs).then(|| Half::new(line, position, opened));
+        }
+        role
+    }
+
+    /// A line that completes the head of a report that the line before begins, where a mail program wrapped it.
+    fn wrapped(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Option<Role> {
+        let half = self.half.take()?;
+        if linux::find(text).is_some() {
+            return None;
+        }
+        let half = half.with(line, position)?;
+        if linux::find(&half.text).is_none() {
+            self.half = Some(half).filter(|half| half.opened.is_none());
+            return None;
+        }
+        let found = linux::find(&half.text)?;
+        let Some(number) = half.opened else {
+            let whole = Stripped { caller: half.caller, ns: half.ns, text: &half.text, prefix: 0 };
+            let at = self.stream(half.caller);
+            let role = self.linux_head(at, &whole, &half.text, half.first)?;
+            self.open.last_mut()?.builder.report.last = position;
+            return Some(role);
+        };
+        let open = self.open.iter_mut().find(|open| open.builder.report.number == number)?;
+        let before = linux::find(half.head());
+        let said = before.as_ref().map_or(0, |head| head.captures.iter().count());
+        let is_general = before.is_some_and(|head| head.head.title == "BUG: {message}");
+        if found.captures.iter().count() <= said && !(is_general && found.head.title != "BUG: {message}") {
+            return None;
+        }
+        open.builder.title = found.head.title.to_string();
+        open.builder.report.class = found.head.class;
+        open.builder.report.message = words::text(&half.text);
+        linux::head_line(&mut open.builder, &found, &half.text);
+        open.builder.report.last = position;
+        Some(Role::Belongs)
+    }
+
+    /// A line as it was printed.
+    fn whole_line(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
         let at = self.stream(line.caller);
         let at = self.without_mention(at, text, position);
         if is_cut(text) {
@@ -427,6 +508,9 @@ impl Recogniser {
             let again = open.builder.ended || open.builder.has_stack() && !opening.stage;
             if (opening.stage || near) && !again {
                 later_stage(&mut open.builder, &opening, &captures, row);
+                // `Panic on CPU 0:`, and the message on the next line.
+                let announces = text.ends_with(b":") && words::has(text, b"anic");
+                open.builder.wants_message |= announces && open.builder.value("message").is_none();
                 // The first head may be one that several kernels print; the second is not.
                 let named = opening.row != self.dialects.generic() && !opening.stage && !opening.weak;
                 if let Some(dialect) = self.dialects.row(opening.row).filter(|_| named && opening.row != row) {
@@ -457,12 +541,15 @@ impl Recogniser {
     /// A task line, or where a fault was, without a head: the head may be lost.
     fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
         let is_task = text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some();
-        let faulted = || text.starts_with(b"RIP: 0010:") || text.starts_with(b"NIP [");
+        let faulted = || FAULTED.iter().any(|mark| text.starts_with(mark));
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
         if is_task || faulted() && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
+            if !is_task {
+                builder.report.class = Class::Oops;
+            }
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
             self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });

@@ -88,7 +88,9 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'(') => android(trimmed).or_else(|| dated(trimmed)),
         _ => None,
     };
-    found.or_else(|| before_stamp(trimmed)).or_else(|| transport::other(trimmed)).unwrap_or(text)
+    // What stands between two time stamps is the end of a line.
+    let label = |ns: &Option<u64>| before_stamp(trimmed).filter(|_| ns.is_none());
+    found.or_else(|| label(ns)).or_else(|| transport::other(trimmed)).unwrap_or(text)
 }
 
 /// What a supervisor writes before a line, one or two words: `guest-3 [   12.345678] text`, `[node/uart0] [ 12.345] `.
@@ -217,6 +219,8 @@ fn stamp(text: &[u8]) -> Option<&[u8]> {
         return of_kernel(columns);
     }
     let rest = rest.strip_prefix(b" ").unwrap_or(rest);
+    // A terminal program puts a sign between its time and the line.
+    let rest = rest.strip_prefix(b": ").or_else(|| rest.strip_prefix(b"-> ")).unwrap_or(rest);
     let rest = transport::of_terminal(rest);
     Some(host(rest).unwrap_or(rest))
 }
@@ -424,6 +428,8 @@ mod tests {
             "июл 27 14:08:03 laptop kernel: BUG: bad",
             "juil. 27 14:08:03 laptop kernel: BUG: bad",
             "[    2.392276]I[0:  kworker/u16:3:  435] BUG: bad",
+            "17:00:25.091 : BUG: bad",
+            "17:00:25.091 -> BUG: bad",
             " 1276.705430:   <1> (01-28 07:22:33.304698634) BUG: bad",
         ] {
             assert_eq!(stripped(line).0, "BUG: bad", "{line}");

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | text | itself |
 //! | a space | one or more spaces or tabs |
-//! | `{name}` | anything, up to the first occurrence of the text that follows; at the end, the rest of the line |
+//! | `{name}` | anything, up to the first place of the texts and spaces that follow; at the end, the rest of the line |
 //! | `{name:hex}` | a hexadecimal number with or without `0x`, backquotes inside allowed (Windows) |
 //! | `{name:dec}` | a decimal number |
 //! | `{name:sym}` | a symbol: letters, digits and `_ . $ : ~ @ - < >` |
@@ -182,7 +182,7 @@ impl Template {
                 }
                 TemplatePiece::Capture(name, kind) => {
                     let end = match (kind, self.pieces.get(at + 1)) {
-                        (Kind::Any, Some(TemplatePiece::Literal(needle))) => needle.find(rest)?,
+                        (Kind::Any, Some(TemplatePiece::Literal(needle))) => self.text_at(rest, needle, at + 2)?,
                         (Kind::Any, Some(TemplatePiece::Space)) => self.space_before(rest, at + 2)?,
                         (Kind::Any, _) => rest.len(),
                         (kind, _) => kind.length(rest)?,
@@ -198,6 +198,41 @@ impl Template {
         Some((found, rest))
     }
 
+    /// Where a capture of anything ends that is followed by a text and then by the piece `next`: `kworker/0:1` ends at
+    /// the second colon of `kworker/0:1: page`.
+    fn text_at(&self, rest: &[u8], needle: &Needle, next: usize) -> Option<usize> {
+        let mut from = 0;
+        loop {
+            let at = from + needle.find(rest.get(from..)?)?;
+            let behind = &rest[at + needle.text().len()..];
+            if self.text_follows(behind, next) {
+                return Some(at);
+            }
+            from = at + 1;
+        }
+    }
+
+    /// Whether the spaces and texts from the piece `next` on, up to a capture, stand at the front of `rest`.
+    fn text_follows(&self, mut rest: &[u8], next: usize) -> bool {
+        for piece in self.pieces.iter().skip(next) {
+            match piece {
+                TemplatePiece::Literal(needle) => match rest.strip_prefix(needle.text()) {
+                    Some(behind) => rest = behind,
+                    None => return false,
+                },
+                TemplatePiece::Space => {
+                    let trimmed = rest.trim_ascii_start();
+                    if trimmed.len() == rest.len() {
+                        return false;
+                    }
+                    rest = trimmed;
+                }
+                TemplatePiece::Capture(..) => break,
+            }
+        }
+        true
+    }
+
     /// Where a capture of anything ends that is followed by a space and then by the piece `next`.
     fn space_before(&self, rest: &[u8], next: usize) -> Option<usize> {
         let blank = |byte: &u8| matches!(byte, b' ' | b'\t');
@@ -207,7 +242,8 @@ impl Template {
                 loop {
                     let at = from + needle.find(&rest[from..])?;
                     let head = &rest[..at];
-                    if head.last().is_some_and(blank) {
+                    let behind = &rest[at + needle.text().len()..];
+                    if head.last().is_some_and(blank) && self.text_follows(behind, next + 1) {
                         return Some(head.trim_ascii_end().len());
                     }
                     from = at + needle.text().len().max(1);
@@ -283,6 +319,16 @@ mod tests {
         let template = Template::new("task {comm}:{pid:dec} blocked for").unwrap();
         let found = template.matches(b"task kworker/u8:3:19 blocked for more");
         assert_eq!(found, None, "the shortest reading fails and nothing is tried again");
+        let template = Template::new("{comm}: page allocation failure").unwrap();
+        let found = template.matches(b"kworker/u8:2: page allocation failure: order:4").expect("it matches");
+        assert_eq!(
+            found.text("comm").as_deref(),
+            Some("kworker/u8:2"),
+            "a colon that the text does not follow is passed"
+        );
+        let template = Template::new("task {comm} failed in state").unwrap();
+        let found = template.matches(b"task a failed b failed in state 1").expect("it matches");
+        assert_eq!(found.text("comm").as_deref(), Some("a failed b"));
         let floating = Template::new("{} panicked at {message}").unwrap();
         let found = floating.matches(b"[ERROR] kernel panicked at src/a.rs:1:2:").expect("it matches");
         assert_eq!(found.text("message").as_deref(), Some("src/a.rs:1:2:"));

@@ -4,6 +4,7 @@ mod kernels;
 mod linux;
 mod others;
 mod properties;
+mod transports;
 
 use super::{LogPosition, Recogniser, Report};
 

@@ -6,6 +6,7 @@ use linux_abi::Signal;
 use linux_abi::signals::code_name;
 
 use super::{Backtrace, CauseReport, FrameRow, VmaRow, address, explain, text};
+use crate::analysis::in_words;
 use crate::decode::without_debug_location;
 use crate::model::{Death, Dump, program_name};
 use crate::report::signature::{self, Parts, task_name};
@@ -58,7 +59,12 @@ pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
             }
             (Some(CauseKind::SYSRQ), _) => "kernel panic (sysrq)".to_string(),
             (Some(CauseKind::NMI), _) => "kernel stopped (nmi)".to_string(),
-            _ => format!("kernel died ({kind})"),
+            // Most of these a kernel survives.
+            (kind, _) => {
+                let message = death.message.as_deref().map(text).unwrap_or_default();
+                let word = in_words(kind, &message).unwrap_or(death.kind_name());
+                format!("kernel {}", word.trim_start_matches("kernel "))
+            }
         };
         return format!("{what}{cpu}{running}{message}");
     }

@@ -5,6 +5,7 @@
 use kwab_format::record::{RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
+use crate::decode::{PointerClass, classify_on};
 use crate::model::{Death, Dump, call};
 
 /// Accesses below this address are through a null pointer plus an offset.
@@ -62,7 +63,7 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
         (_, Some(addr)) if addr < NULL_PAGE => {
             reasons.push(format!("address {addr:#x} lies in the first page: a null pointer plus an offset of {addr}"));
         }
-        (_, Some(addr)) if !is_canonical(addr) => {
+        (_, Some(addr)) if is_unmappable(dump, addr) => {
             reasons.push(format!("address {addr:#x} is not canonical: a corrupted pointer"));
         }
         _ => {}
@@ -98,10 +99,10 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
     reasons
 }
 
-/// Whether all upper bits of an address are alike (48-bit virtual addresses).
-fn is_canonical(addr: u64) -> bool {
-    let upper = addr >> 47;
-    upper == 0 || upper == 0x1_ffff
+/// Whether no page table of the machine can map an address. Of a machine that the dump does not name nothing is said.
+fn is_unmappable(dump: &Dump, addr: u64) -> bool {
+    let arch = dump.identity().and_then(|identity| identity.arch);
+    arch.is_some() && classify_on(arch, addr) == PointerClass::NonCanonical
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::decode;
 use super::super::frame;
+use super::super::function::is_skipped;
 use super::super::generic;
 use super::super::registers;
 use super::super::report::{Frame, LogPosition, StackKind};
@@ -63,7 +64,7 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
         report.source.get_or_insert((file.trim_matches(['"', '\'']).to_string(), line));
     }
     if let Some(function) = captures.text("function") {
-        builder.head_function.get_or_insert(function);
+        builder.head_function.get_or_insert(bare_function(&function).to_owned());
     }
     faults_said(builder, captures);
     for (name, value) in captures.iter() {
@@ -71,6 +72,25 @@ pub fn said(builder: &mut Builder, captures: &Captures<'_, '_>) {
         if !numeric {
             builder.say(name, text(value.trim_ascii()));
         }
+    }
+}
+
+/// The name in a prototype: `ns::Page::erase` of `int ns::Page::erase(unsigned int)`.
+fn bare_function(name: &str) -> &str {
+    let Some((head, _)) = name.split_once('(').filter(|_| name.ends_with(')')) else { return name };
+    head.rsplit(' ').next().filter(|name| !name.is_empty()).unwrap_or(name)
+}
+
+/// Takes where a kernel's debugger stopped: `Stopped in pid 0.1 (system) at netbsd:foo+0x27`.
+fn stopped(builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], position: LogPosition) {
+    let Some(symbol) = captures.text("function").filter(|_| line.starts_with(b"Stopped ")) else { return };
+    if is_skipped(&symbol) {
+        builder.head_function = builder.head_function.take().filter(|name| *name != symbol);
+    } else if builder.report.location.is_none() && !builder.has_stack() {
+        let behind = line.split(|byte| *byte == b'+').next_back().unwrap_or_default();
+        let offset = super::super::words::hex(behind).map(|(offset, _)| offset);
+        let frame = Frame { symbol: Some(symbol), offset, line: position.line, ..Frame::default() };
+        builder.report.location = Some(frame);
     }
 }
 
@@ -218,6 +238,15 @@ pub fn refine(builder: &mut Builder) {
     {
         report.class = *class;
     }
+    // The handler of a fault that ends in an assertion of its own, as in NuttX.
+    let handler = report.source.as_ref().and_then(|(file, _)| file.strip_suffix("fault.c")).map(str::to_owned);
+    if report.class == Class::Assertion
+        && let Some(kind) = handler.as_deref().and_then(|file| file.rsplit(['/', '_']).next())
+    {
+        report.class = Class::Exception;
+        builder.title = format!("{kind} fault");
+    }
+    let report = &mut builder.report;
     if report.class == Class::GeneralProtection {
         // CR2 holds the address of an older page fault.
         report.fault_address = None;
@@ -233,6 +262,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
         }
         Use::Line | Use::Mark => {
             said(builder, captures);
+            stopped(builder, captures, line, position);
             if let Some(found) = registers::line(line) {
                 builder.registers(found);
             }

@@ -251,6 +251,10 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
     ];
     for mark in marks {
         if let Some(value) = line.strip_prefix(mark).and_then(hex) {
+            // Linux prints this line on s390 only.
+            if mark.starts_with(b"Failing") {
+                builder.report.arch = builder.report.arch.or(Some(Arch::S390x));
+            }
             if mark.starts_with(b"Faulting") {
                 // Linux prints this line on Power only.
                 builder.report.arch = builder.report.arch.or(Some(Arch::Powerpc));

@@ -6,13 +6,14 @@ use super::super::frame;
 use super::super::registers;
 use super::super::report::{Arch, LogPosition};
 use super::super::words::{between, dec, has, hex, is_symbol_byte, text};
-use super::{access, context, stacks};
+use super::{access, context, stacks, wrapped};
 
 /// Offers a line to a report.
 pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     let trimmed = line.trim_ascii();
     let trimmed = trimmed.strip_prefix(b"rcu: ").map_or(trimmed, <[u8]>::trim_ascii_start);
     let trimmed = super::unruled(trimmed);
+    let trimmed = wrapped::learn(builder, trimmed, position);
     if trimmed.is_empty() {
         return Took::Yes;
     }
@@ -32,6 +33,9 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
             took => return took,
         }
     }
+    if trimmed.starts_with(b"Code:") {
+        builder.code_line = position.line;
+    }
     match access::learn(builder, trimmed) {
         Took::No => {}
         took => return took,
@@ -43,7 +47,9 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
         }
         return Took::Yes;
     }
-    if let Some(found) = registers::line(trimmed) {
+    let (whole, open) = wrapped::without_open(trimmed);
+    if let Some(found) = registers::line(whole) {
+        builder.open_register = open;
         special_registers(builder, trimmed);
         if trimmed.starts_with(b"Krnl GPRS:") {
             builder.next_register = Some(found.pairs.len());

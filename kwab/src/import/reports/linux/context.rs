@@ -13,7 +13,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
         Some(b'H') => keep(&mut builder.report.hardware, line.strip_prefix(b"Hardware name:")),
         Some(b'M') => keep(&mut builder.report.modules, line.strip_prefix(b"Modules linked in:")),
         Some(b'K') => kernel_words(builder, line, position),
-        Some(b'T') => taint(builder, line),
+        Some(b'T') => taint(builder, line) || instruction(builder, line, position),
         Some(b'W') => note(builder, line, &[b"Workqueue: "]),
         Some(b'S') => note(builder, line, &[b"Stopper: ", b"Sched_ext: "]),
         _ => instruction(builder, line, position),
@@ -45,8 +45,7 @@ fn cpu_line(builder: &mut Builder, line: &[u8]) -> bool {
         builder.task(found);
         return true;
     }
-    let rest =
-        line.strip_prefix(b"CPU: ").or_else(|| line.strip_prefix(b"CPU:")).or_else(|| line.strip_prefix(b"CPU "));
+    let rest = [&b"CPU: "[..], b"CPU:", b"CPU ", b"Cpu "].iter().find_map(|head| line.strip_prefix(*head));
     let Some((cpu, rest)) = rest.map(<[u8]>::trim_ascii_start).and_then(dec) else { return false };
     if rest.first().is_some_and(|byte| !matches!(byte, b' ' | b'\t')) {
         return false;
@@ -68,7 +67,9 @@ pub fn task_line(line: &[u8]) -> Option<ReportedTask> {
     // A line that was wrapped ends within one of the marks.
     let marks: [&[u8]; 5] = [b" Kdump:", b" Not t", b" Tainted:", b" tainted ", b" Tainted "];
     let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
-    let comm = Some(text(comm[..end].trim_ascii())).filter(|comm| !comm.is_empty());
+    let comm = comm[..end].trim_ascii();
+    let comm = comm.strip_suffix(b" Not").unwrap_or(comm);
+    let comm = Some(text(comm)).filter(|comm| !comm.is_empty());
     Some(ReportedTask { cpu: u32::try_from(cpu).ok(), pid: Some(pid), comm })
 }
 

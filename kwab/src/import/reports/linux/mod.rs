@@ -1,16 +1,18 @@
 //! Reports of Linux: which lines open one ([`heads`]), and what the lines behind them add ([`body`], [`context`],
-//! [`access`], [`stacks`]).
+//! [`access`], [`stacks`], [`wrapped`]).
 
 pub mod access;
 pub mod body;
 pub mod context;
 pub mod heads;
 pub mod stacks;
+pub mod wrapped;
 
 use std::sync::LazyLock;
 
 use super::build::{Builder, ReportedTask};
 use super::class::Class;
+use super::function::is_skipped;
 use super::report::{LogPosition, StackKind};
 use super::table::Index;
 use super::template::Captures;
@@ -82,7 +84,10 @@ fn is_sound(head: &Head, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
                 && kind.iter().any(u8::is_ascii_lowercase)
         }),
         Class::Warning if head.title.starts_with("WARNING in") => {
-            captures.get("file").is_none_or(|file| file.len() < 200 && (has(file, b".") || has(file, b"/")))
+            // A directory is not a function: the name stands on the next line when a mail program wrapped this one.
+            let path = captures.get("function").filter(|_| captures.get("file").is_none());
+            let is_path = path.is_some_and(|name| has(line, &[name, b"/"].concat()));
+            !is_path && captures.get("file").is_none_or(|file| file.len() < 200 && (has(file, b".") || has(file, b"/")))
         }
         Class::Bug if head.title == "BUG: {message}" => {
             // `BUG: ` of user space's words: the kernel's are followed by text with letters.
@@ -120,12 +125,16 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
             builder.say(name, kind(name, value));
         }
     }
-    if let Some(function) = captures.text("function").filter(|name| !name.starts_with("0x")) {
+    // syzbot repeats the line for each function that was inlined; a helper among them only did what it was told.
+    let helps = |name: &str| line.ends_with(b"[inline]") && is_skipped(name);
+    if let Some(function) = captures.text("function").filter(|name| !helps(name) && !name.starts_with("0x")) {
         builder.head_function.get_or_insert(function);
     }
     let report = &mut builder.report;
     report.cpu = report.cpu.or(captures.dec("cpu"));
-    report.fault_address = report.fault_address.or(captures.hex("address"));
+    let named = captures.hex("address");
+    let shadowed = named.filter(|_| found.head.class == Class::GeneralProtection).and_then(of_shadow);
+    report.fault_address = report.fault_address.or(shadowed).or(named);
     report.error_code = report.error_code.or(captures.hex("code"));
     if let (Some(file), Some(number)) = (captures.text("file"), captures.dec("line")) {
         report.source.get_or_insert((file, number));
@@ -149,6 +158,12 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     if found.head.class == Class::RcuStall && has(line, b"{ ") {
         builder.report.cpu = builder.report.cpu.or(dec_after(line, b"{ "));
     }
+}
+
+/// The address whose shadow byte lies at an address that x86-64 cannot map: KASAN looked there before the access.
+fn of_shadow(address: u64) -> Option<u64> {
+    const SHADOW: u64 = 0xdfff_fc00_0000_0000;
+    address.checked_sub(SHADOW).filter(|offset| *offset < 1 << 44).map(|offset| offset << 3)
 }
 
 /// The words of a capture as headlines use them.

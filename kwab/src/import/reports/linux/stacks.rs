@@ -11,6 +11,11 @@ use super::super::words::{after, dec, dec_after, has, task, text};
 pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took {
     if trace_head(line) {
         builder.trace();
+        // `Call Trace: [<ffffffff81000010>] foo+0x1c/0x40 [<…`: the frames stand on the same line.
+        let rest = memchr::memchr(b':', line).map_or(&b""[..], |colon| line[colon + 1..].trim_ascii());
+        if rest.starts_with(b"[<") || has(rest, b"+0x") {
+            frame::frames(rest, true).into_iter().for_each(|frame| builder.frame(frame, position));
+        }
         return Took::Yes;
     }
     if matches!(
@@ -267,9 +272,11 @@ const WORDS_OF_LINES: &[&[u8]] = &[
 /// Reads the chains and the lists of locks that lockdep prints.
 fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     let class = builder.report.class;
-    if let Some(at) = memchr::memmem::find(line, b", at: ") {
+    // Behind `(&lock){+.+.}-{3:3},`, where the line was wrapped.
+    let wrapped = line.strip_prefix(b"at: ").map(|_| 0);
+    if let Some(at) = memchr::memmem::find(line, b", at: ").map(|at| at + 2).or(wrapped) {
         // `ffff8880 (&lock){+.+.}-{3:3}, at: foo+0x1/0x2`: the first one is where the failure is.
-        let found = frame::frames(&line[at + 6..], true).into_iter().next().filter(|frame| !frame.inline);
+        let found = frame::frames(&line[at + 4..], true).into_iter().next().filter(|frame| !frame.inline);
         if builder.value("held").is_none() {
             name_function(builder, found.and_then(|frame| frame.symbol));
         }

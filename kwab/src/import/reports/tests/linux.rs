@@ -360,3 +360,62 @@ fn joined_rules_and_items_in_flight_are_read() {
     );
     assert_eq!((works.cpu, works.function.as_deref()), (Some(3), Some("demo_refill")));
 }
+
+#[test]
+fn of_the_lines_that_syzbot_repeats_the_first_that_is_no_helper_names_the_function() {
+    let report = only(
+        "BUG: KASAN: slab-use-after-free in instrument_atomic_read_write include/linux/instrumented.h:96 [inline]\n\
+         BUG: KASAN: slab-use-after-free in sock_hold include/net/sock.h:781 [inline]\n\
+         BUG: KASAN: slab-use-after-free in demo_del+0x9a/0x2c0 net/demo.c:227\n\
+         Write of size 4 at addr ffff88801f485080 by task kworker/u9:1/4491\n",
+    );
+    assert_eq!(report.headline, "KASAN: slab-use-after-free Write in demo_del");
+}
+
+#[test]
+fn the_forms_of_sparc_of_mips_and_of_linux_2_6_name_processor_and_function() {
+    // Shapes: arch/sparc/kernel/traps_64.c, arch/mips/kernel/traps.c, arch/x86_64/kernel/traps.c of 2.6.15
+    let sparc = only(
+        "> [  305.287234] demo-op(1517): Oops [#1]\n> [  305.343363] CPU: 1 PID: 1517 Comm: demo-op Not tainted \n\
+         > 5.11.0-dirty #294\n> [  305.591565] TPC: <__demo_lookup+0x78/0x1e0>\n",
+    );
+    assert_eq!((sparc.class, sparc.function.as_deref()), (Class::Oops, Some("__demo_lookup")));
+    assert_eq!((sparc.cpu, sparc.comm.as_deref(), sparc.arch), (Some(1), Some("demo-op"), Some(Arch::Sparc)));
+    let mips = only("Kernel bug detected[#1]:\nCpu 3\n$ 0   : 00000000 b000ec00 00000001 00000004\n");
+    assert_eq!(mips.cpu, Some(3));
+    let old = only(
+        "Kernel BUG at mm/demo.c:491\ninvalid operand: 0000 [2] SMP \nCPU 3 \n\
+         Pid: 16651, comm: sh Tainted: G    B 2.6.15 #3\n\
+         RIP: 0010:[<ffffffff80160b33>] <ffffffff80160b33>{page_demo+21}\n",
+    );
+    assert_eq!((old.function.as_deref(), old.cpu), (Some("page_demo"), Some(3)));
+    let tail = only(
+        "[   36.337950] EIP: [<c10851fa>] demo_put+0x1a/0x80 SS:ESP 0068:eea5fd70\n\
+         [   36.337957] CR2: 0000000000000180\n[   36.337960] ---[ end trace ba3dd4357ec40995 ]---\n",
+    );
+    assert_eq!((tail.function.as_deref(), tail.fault_address), (Some("demo_put"), Some(0x180)));
+}
+
+#[test]
+fn a_lockup_without_a_task_has_its_processor_and_a_wrapped_lock_its_function() {
+    let report =
+        only("[ 4757.0] watchdog: BUG: soft lockup - CPU#11 stuck for 94s!\n[ 4757.1] Call trace:\n demo_x+0x1/0x2\n");
+    assert_eq!((report.class, report.cpu), (Class::SoftLockup, Some(11)));
+    let lock = only(
+        ">  WARNING: possible circular locking dependency detected\n>  swapper/0/1 is trying to acquire lock:\n\
+         >  ff1db4cb40178698 (&domain->mutex){+.+.}-{3:3},\n>    at: demo_alloc+0x3b/0xa0\n>\n\
+         >  but task is already holding lock:\n>  ffffffffa0c1cdf0 (demo_lock){++++}-{3:3},\n\
+         >    at: demo_init+0x58e/0x880\n",
+    );
+    assert_eq!((lock.class, lock.function.as_deref()), (Class::Deadlock, Some("demo_alloc")));
+}
+
+#[test]
+fn a_protection_fault_in_the_shadow_of_kasan_is_an_access_of_what_it_stands_for() {
+    // Shape: arch/x86/kernel/traps.c, without the line in which KASAN says it
+    let report = only(
+        "[ 1.0] general protection fault, probably for non-canonical address 0xdffffc0000000009: 0000 [#1] SMP KASAN\n\
+         [ 1.1] CPU: 1 PID: 2 Comm: demo Not tainted 6.6.0 #1\n[ 1.2] RIP: 0010:demo_deref+0x30/0x50\n",
+    );
+    assert_eq!((report.class, report.fault_address), (Class::GeneralProtection, Some(0x48)));
+}

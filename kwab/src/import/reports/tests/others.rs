@@ -396,3 +396,79 @@ fn a_report_without_a_word_is_named_by_its_class() {
     let report = only("&lt;panic: > \n#0 0xffffffff80001234 at f+0x1\n");
     assert_eq!(report.headline, "panic");
 }
+
+#[test]
+fn what_fails_in_firmware_and_small_kernels_is_said_on_a_line_of_its_own() {
+    // Shapes: OpenSBI lib/sbi/sbi_trap.c; U-Boot arch/arm/lib/interrupts_64.c; Zephyr's fault of a Cortex-M;
+    // newlib's assert under ESP-IDF; Xen's xen/drivers/char/console.c
+    let sbi = only(
+        "sbi_trap_error: hart1: trap0: double trap handler failed (error -10)\n\n\
+         sbi_trap_error: hart1: trap0: mcause=0x0000000000000010 mtval=0x0000000000000000\n\
+         sbi_trap_error: hart1: trap0: mepc=0x00000000802000d8 mstatus=0x8000000a01006900\n",
+    );
+    assert_eq!((sbi.family.as_str(), sbi.headline.as_str()), ("opensbi", "OpenSBI: double trap handler failed"));
+    assert_eq!((sbi.cpu, sbi.ip, sbi.fault_address), (Some(1), Some(0x8020_00d8), None));
+    let abort = only(
+        "   Loading Device Tree to 00000000bfff4000 ... \"Synchronous Abort\" handler, esr 0x96000045\n\
+         elr: 000000000006e1cc lr : 0000000000068fd8 (reloc)\n",
+    );
+    assert_eq!((abort.family.as_str(), abort.ip), ("u-boot", Some(0x6_e1cc)));
+    let zephyr = only(
+        "E: ***** BUS FAULT *****\nE:   BFAR Address: 0xa\n\
+         E: Faulting instruction address: demo_get (net_buf/buf.c:82)\nE: Current thread: Demo Work\n",
+    );
+    assert_eq!((zephyr.function.as_deref(), zephyr.comm.as_deref()), (Some("demo_get"), Some("Demo Work")));
+    let esp = only(
+        "assertion \"a == B::C || a == B::D\" failed: file \"/demo/page.cpp\", line 315, function: esp_err_t \
+         nvs::Demo::erase(size_t)\nabort() was called at PC 0x400de1a7\n\
+         Guru Meditation Error: Core  0 panic'ed (abort)\n\nBacktrace: 0x400de20e:0x3ffb64f0\n",
+    );
+    assert_eq!((esp.class, esp.function.as_deref()), (Class::Assertion, Some("nvs::Demo::erase")));
+    assert_eq!(esp.source, Some(("/demo/page.cpp".into(), 315)));
+    let xen = only(
+        "(XEN) ****************************************\n(XEN) Panic on CPU 2:\n\
+         (XEN) Unable to find a demo in the tree\n(XEN) ****************************************\n",
+    );
+    assert_eq!((xen.headline.as_str(), xen.cpu), ("Xen panic: Unable to find a demo in the tree", Some(2)));
+}
+
+#[test]
+fn reports_of_systems_that_saved_a_panic_are_read() {
+    // Shapes: fmdump(8) of illumos; WinDbg without its banner
+    let illumos = only(
+        "  panicstr = BAD TRAP: type=e (#pf Page fault) rp=fffffe0003540e00 addr=8 occurred in module \"genunix\" due \
+         to a NULL pointer dereference\n  panicstack =\n      unix:trap+e08 () |\n      unix:cmntrap+e6 () |\n      \
+         genunix:list_demo+2c () |\n      virtio:vq_demo+43 () |\n",
+    );
+    assert_eq!((illumos.family.as_str(), illumos.fault_address), ("illumos", Some(8)));
+    assert_eq!(illumos.function.as_deref(), Some("list_demo"));
+    let sparc = only(
+        "BAD TRAP: type=10 (illegal instruction)\npcbe.SUNW,UltraSPARC-T1:demo_program+88\ngenunix:kcpc_demo+ec\n\
+         unix:cu_init+110\n",
+    );
+    let names: Vec<_> = sparc.stacks[0].frames.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
+    assert_eq!(names, ["demo_program", "kcpc_demo", "cu_init"]);
+    assert_eq!(sparc.stacks[0].frames[0].offset, Some(0x88));
+    let windows = only(
+        "IRQL_NOT_LESS_OR_EQUAL (a)\nArguments:\nArg1: 0000000000000000, memory referenced\n\
+         Arg2: 0000000000000002, IRQL\n",
+    );
+    assert_eq!((windows.family.as_str(), windows.class), ("windows", Class::Bugcheck));
+}
+
+#[test]
+fn a_debugger_is_not_where_the_kernel_failed() {
+    // Shape: sys/ddb/db_trap.c of NetBSD
+    let stopped = only(
+        "panic: kernel diagnostic assertion \"demo\" failed: file \"sys/demo.c\", line 17\n\
+         Stopped in pid 104.104 (init) at netbsd:cpu_Debugger+0x4\n",
+    );
+    assert_eq!((stopped.function.as_deref(), stopped.comm.as_deref()), (None, Some("init")));
+    let fault = only(
+        "uvm_fault(0xc15ad960, 0xdf000, 2) -> 0xe\nfatal page fault in supervisor mode\n\
+         Stopped in pid 0.0 (system) at netbsd:demo_region+0x27\n\
+         demo_match(1,2) at netbsd:demo_match+0x19e\n",
+    );
+    assert_eq!(fault.function.as_deref(), Some("demo_region"));
+    assert_eq!(fault.location.and_then(|frame| frame.symbol).as_deref(), Some("demo_region"));
+}

@@ -1,0 +1,156 @@
+//! Makes whole lines of a console again where a transport glued two together or a mail program wrapped one.
+//!
+//! Soft breaks of quoted-printable text are taken out first ([`softly_broken`]). Glued lines are told by the time stamp
+//! of a kernel in their middle ([`pieces`]). A wrapped head of a report is told by joining it with the line behind it,
+//! which has no time stamp of its own ([`Half`]).
+
+use super::prefix::{Caller, Stripped, strip_clean};
+use super::report::LogPosition;
+
+/// The most bytes that are kept of a line with soft breaks.
+pub(super) const LONGEST_SOFT: usize = 4096;
+/// The most bytes of a head that was joined.
+const LONGEST_HEAD: usize = 400;
+/// Lines that a head may be wrapped into.
+const MOST_PARTS: u32 = 3;
+/// A line that would be at least so long with the next word, its transport included, may have been wrapped.
+const WRAPPED_AT: usize = 72;
+
+/// How heads begin that are long enough to be wrapped; the beginning alone opens no report.
+pub(super) const BEGINNINGS: [&[u8]; 16] = [
+    b"WARNING: CPU: ",
+    b"WARNING: at ",
+    b"INFO: task ",
+    b"INFO: rcu_",
+    b"INFO: possible ",
+    b"WARNING: possible ",
+    b"BUG: soft ",
+    b"BUG: unable",
+    b"watchdog: BUG",
+    b"NMI watchdog: ",
+    b"kernel BUG at",
+    b"Kernel panic - ",
+    b"Unable to handle",
+    b"Internal error: ",
+    b"general protection",
+    b"Watchdog detected",
+];
+
+/// The beginning of a line of quoted-printable text that a soft break ends: such lines have 76 characters at most, and
+/// nearly as many where a word may be broken.
+pub(super) fn softly_broken(line: &[u8]) -> Option<&[u8]> {
+    let line = line.strip_suffix(b"\r").unwrap_or(line);
+    line.strip_suffix(b"=")
+        .filter(|begun| (70..78).contains(&line.len()) && !begun.ends_with(b"=") && begun.contains(&b' '))
+}
+
+/// The lines in one line: it is cut before each time stamp of a kernel but the first.
+pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'l>> {
+    let mut rest = Some(line.text);
+    let mut first = Some(*line);
+    std::iter::from_fn(move || {
+        let text = rest.take()?;
+        let end = inner_stamp(text);
+        let piece = &text[..end.unwrap_or(text.len())];
+        rest = end.map(|at| &text[at..]);
+        match first.take() {
+            Some(line) => Some(Stripped { text: piece, ..line }),
+            None => Some(strip_clean(piece)),
+        }
+    })
+}
+
+/// Where `[   12.345678]` stands in a text, but not at its front.
+fn inner_stamp(text: &[u8]) -> Option<usize> {
+    let is_stamp = |at: usize| {
+        let inner = text[at + 1..].trim_ascii_start();
+        let whole = inner.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let fraction = inner.get(whole + 1..).unwrap_or_default();
+        (1..=9).contains(&whole)
+            && inner.get(whole) == Some(&b'.')
+            && fraction.iter().take_while(|byte| byte.is_ascii_digit()).count() == 6
+            && fraction.get(6) == Some(&b']')
+    };
+    memchr::memchr_iter(b'[', text).filter(|at| *at > 0).find(|at| is_stamp(*at))
+}
+
+/// A line that may be the first part of a head.
+#[derive(Debug)]
+pub(super) struct Half {
+    /// The parts so far, one space between them.
+    pub(super) text: Vec<u8>,
+    /// Where the first one stands.
+    pub(super) first: LogPosition,
+    /// Who printed it.
+    pub(super) caller: Option<Caller>,
+    /// When it was printed, ns since boot.
+    pub(super) ns: Option<u64>,
+    /// Number of the report that it opened already.
+    pub(super) opened: Option<u32>,
+    /// Length of the first part.
+    head: usize,
+    last: u64,
+    parts: u32,
+    /// Length of the transport before the first part, and of the last line with its transport.
+    prefix: usize,
+    length: usize,
+}
+
+impl Half {
+    /// The first part.
+    pub(super) fn new(line: &Stripped<'_>, first: LogPosition, opened: Option<u32>) -> Self {
+        let text = line.text.trim_ascii().to_vec();
+        let length = line.prefix + line.text.trim_ascii_end().len();
+        let (head, last, prefix) = (text.len(), first.line, line.prefix);
+        Self { text, first, caller: line.caller, ns: line.ns, opened, head, last, parts: 1, prefix, length }
+    }
+
+    /// The first part alone.
+    pub(super) fn head(&self) -> &[u8] {
+        &self.text[..self.head.min(self.text.len())]
+    }
+
+    /// Whether the beginning of a head that was wrapped stands here.
+    pub(super) fn begins(text: &[u8]) -> bool {
+        text.len() < LONGEST_HEAD && BEGINNINGS.iter().any(|beginning| text.starts_with(beginning.trim_ascii_end()))
+    }
+
+    /// The head together with the next line, if that may be its next part.
+    pub(super) fn with(mut self, line: &Stripped<'_>, position: LogPosition) -> Option<Self> {
+        let text = line.text.trim_ascii();
+        // A kernel with time stamps stamps each line, and a logger writes its head before each. Without either a
+        // wrapped line is told by its length.
+        let follows = self.last + 1 == position.line && line.ns.is_none() && line.caller.is_none();
+        let is_bare = self.prefix < 8 || line.prefix + 8 <= self.prefix;
+        let word = text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
+        let is_long = self.length + 1 + word >= WRAPPED_AT;
+        let sound = follows && is_bare && (self.ns.is_some() || is_long) && self.parts < MOST_PARTS;
+        if !sound || self.text.len() + text.len() >= LONGEST_HEAD {
+            return None;
+        }
+        self.text.push(b' ');
+        self.text.extend_from_slice(text);
+        self.length = line.prefix + line.text.trim_ascii_end().len();
+        (self.last, self.parts) = (position.line, self.parts + 1);
+        Some(self)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn texts(line: &str) -> Vec<String> {
+        let stripped = strip_clean(line.as_bytes());
+        pieces(&stripped).map(|piece| String::from_utf8_lossy(piece.text).into_owned()).collect()
+    }
+
+    #[test]
+    fn glued_lines_are_cut_at_the_stamps_of_a_kernel_and_nowhere_else() {
+        assert_eq!(texts("[    5.100001] a b[    5.100002] c [    5.100003]  d"), ["a b", "c ", " d"]);
+        assert_eq!(texts("no stamp[    5.100002][   T12] c"), ["no stamp", "c"]);
+        for line in ["[    5.100001] a [12.5] b", "a [1] b", "x [0.123456", "a [foo] [  ] b", "0: [12.34567] x"] {
+            assert_eq!(texts(line).len(), 1, "{line}");
+        }
+    }
+}
