@@ -29,6 +29,9 @@ pub(crate) struct Arguments {
     /// Write the report as JSON into this file too, as --json prints it; the file is replaced, an input never.
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json_out: Option<PathBuf>,
+    /// Print long pages at once; otherwise a page longer than the terminal goes to KWAB_PAGER, PAGER or less.
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// A dump or serial log to triage; directories or several files to browse or list.
     #[arg(value_name = "FILE|LOG|DIR", required = true)]
     pub paths: Vec<PathBuf>,

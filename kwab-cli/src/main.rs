@@ -17,6 +17,7 @@ mod inputs;
 mod mcp;
 mod output;
 mod page;
+mod pager;
 mod paint;
 mod render;
 mod serving;

@@ -22,7 +22,7 @@ use super::{find, log, open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
 use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
-use crate::inputs;
+use crate::{inputs, pager};
 use crate::output::{self, Style};
 use crate::render;
 
@@ -137,7 +137,7 @@ fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) 
     if json {
         return output::json(report);
     }
-    output::text(&text(report))
+    pager::text(&text(report))
 }
 
 fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
@@ -172,7 +172,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
 
 fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     let Some(path) = arguments.dump.as_ref().filter(|_| !arguments.rules) else {
-        output::text(&render::analysis::rules())?;
+        pager::text(&render::analysis::rules())?;
         return Ok(ExitCode::SUCCESS);
     };
     for wanted in &arguments.rule {
