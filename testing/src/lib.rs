@@ -5,7 +5,8 @@
 //! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
 //! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`];
-//! [`browser`] opens pages, [`screens`] draws terminals, [`links`] follows the links of pages, [`jobs`] runs many
+//! [`browser`] opens pages, [`screens`] draws terminals, [`links`] follows the links of pages, [`slim`] makes
+//! small symbol files, [`jobs`] runs many
 //! programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and [`page`]
 //! renders it; [`house`] reads the sources.
 //!
@@ -45,5 +46,6 @@ pub mod results;
 pub mod screens;
 pub mod second;
 pub mod setup;
+pub mod slim;
 pub mod suites;
 pub mod synth;
