@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::analyses::Which;
+pub(crate) use crate::manual_pages::{Completions, Man};
 pub(crate) use crate::sharing::{Doctor, Pack, Redact, Unpack};
 use crate::suggested::{Suggested, section_kinds};
 
@@ -239,8 +240,7 @@ pub(crate) enum Part {
 /// Arguments of `kwab bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
-    /// The parameter and its values in order; without it the command runs with one setting, and the status is the
-    /// answer for git bisect run.
+    /// The parameter and its values in order; without it one run, and the status that git bisect run expects.
     #[arg(long, value_name = "NAME=LOW..HIGH|NAME=A,B,C")]
     pub param: Option<String>,
     /// Injected faults to try one by one: they have no order to bisect.
@@ -496,8 +496,7 @@ pub(crate) struct Capture {
     /// (/proc/vmcore, makedumpfile -E); - is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qmp", "memory", "no_nmi", "wait"])]
     pub mem: Option<PathBuf>,
-    /// How much memory is taken of a guest: around the pointers of each processor, or all RAM. QEMU writes all RAM
-    /// into a file beside the output first, which is removed.
+    /// Memory to take: around the pointers of each processor, or all RAM, for which QEMU writes a temporary file.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     pub memory: Memory,
     /// Output file of the dump if the guest's kernel writes none; - is stdout.
@@ -587,9 +586,9 @@ pub(crate) enum Sort {
     Count,
     /// Score, the highest first.
     Score,
-    /// First occurrence.
+    /// When they happened first.
     First,
-    /// Last occurrence, the latest first.
+    /// When they happened last, the latest first.
     Last,
     /// The rule and its claim.
     Finding,
@@ -680,23 +679,4 @@ pub(crate) enum SchemaOf {
     Print,
     /// An answer of a tool of kwab mcp
     Mcp,
-}
-
-/// Arguments of `kwab completions`.
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell to write completions for.
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
-}
-
-/// Arguments of `kwab man`.
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// Directory for one page per command; without it the main page goes to stdout.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Overwrite existing pages.
-    #[arg(short, long, requires = "output")]
-    pub force: bool,
 }

@@ -4,13 +4,13 @@
 use clap::Command;
 
 /// A command: its name, examples, and its exit statuses but 2, which every command has.
-struct Row(&'static str, &'static [&'static str], &'static [(u8, &'static str)]);
+struct Manual(&'static str, &'static [&'static str], &'static [(u8, &'static str)]);
 
 /// Usage and I/O.
 const FAILED: &str = "wrong arguments, or a file that cannot be read or written";
 
-const ROWS: &[Row] = &[
-    Row(
+const MANUALS: &[Manual] = &[
+    Manual(
         "import",
         &[
             "kwab import serial.log",
@@ -23,7 +23,7 @@ const ROWS: &[Row] = &[
             (3, "the input is cut, or --strict was given and something was not understood"),
         ],
     ),
-    Row(
+    Manual(
         "inspect",
         &[
             "kwab inspect crash.kwab",
@@ -32,7 +32,7 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "the dump is sound"), (3, "parts of it are damaged")],
     ),
-    Row(
+    Manual(
         "triage",
         &[
             "kwab triage crash.kwab",
@@ -41,7 +41,7 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "nothing found"), (1, "a bug or a death"), (3, "nothing found, but parts of the dump are damaged")],
     ),
-    Row(
+    Manual(
         "audit-vm",
         &["kwab audit-vm crash.kwab", "kwab audit-vm crash.kwab --rule VM-CACHE-W", "kwab audit-vm --rules"],
         &[
@@ -50,7 +50,7 @@ const ROWS: &[Row] = &[
             (3, "no violation found, but parts of the dump are damaged"),
         ],
     ),
-    Row(
+    Manual(
         "verify-pages",
         &["kwab verify-pages crash.kwab", "kwab verify-pages crash.kwab --backing initramfs.cpio.gz"],
         &[
@@ -59,7 +59,7 @@ const ROWS: &[Row] = &[
             (3, "no wrong page found, but parts of the dump are damaged"),
         ],
     ),
-    Row(
+    Manual(
         "bisect",
         &[
             "kwab bisect --param mem=64..512 -- ./boot {}",
@@ -67,7 +67,7 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "the first value that crashes was found"), (1, "no boundary")],
     ),
-    Row(
+    Manual(
         "ci",
         &[
             "kwab ci logs/ --baseline known.toml",
@@ -76,17 +76,17 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "no new crash"), (1, "a new crash"), (3, "no new crash, but something is damaged")],
     ),
-    Row(
+    Manual(
         "diff",
         &["kwab diff good.kwab bad.kwab", "kwab diff nightly-41/ nightly-42/"],
         &[(0, "no difference"), (1, "a difference"), (3, "parts of a dump are damaged")],
     ),
-    Row(
+    Manual(
         "oracle",
         &["kwab oracle linux.strace our.kwab --program /bin/ls", "kwab oracle good.log bad.log --symbols kernel"],
         &[(0, "the runs agree"), (1, "a difference"), (3, "the runs are incomplete or cannot be compared")],
     ),
-    Row(
+    Manual(
         "follow",
         &[
             "kwab follow /var/log/console.log -o crashes",
@@ -95,7 +95,7 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "no crash"), (1, "a crash"), (3, "the console fell silent")],
     ),
-    Row(
+    Manual(
         "capture",
         &[
             "kwab capture --qmp qmp.sock -o hang.kwab",
@@ -104,12 +104,12 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "captured"), (3, "some memory could not be read")],
     ),
-    Row(
+    Manual(
         "translate",
         &["kwab translate crash.kwab 0xffffffff80101000", "kwab translate crash.kwab 0x401000 --pid 7"],
         &[(0, "answered"), (3, "what the answer needs was not captured or is damaged")],
     ),
-    Row(
+    Manual(
         "search",
         &[
             "kwab search crash.kwab 0xffff800000651380",
@@ -118,17 +118,17 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "answered"), (3, "some memory could not be read")],
     ),
-    Row(
+    Manual(
         "whatis",
         &["kwab whatis crash.kwab 0xffffffff801d23c9", "kwab whatis crash.kwab 0x61d000 --physical"],
         &[(0, "answered"), (3, "what the answer needs was not captured or is damaged")],
     ),
-    Row(
+    Manual(
         "print",
         &["kwab print crash.kwab --symbols kernel", "kwab print crash.kwab --frame 2 '*task.files[3].name'"],
         &[(0, "printed"), (3, "what the value needs was not captured or is damaged")],
     ),
-    Row(
+    Manual(
         "export",
         &[
             "kwab export crash.kwab --to jsonl -o crash.jsonl",
@@ -137,19 +137,19 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "all of it"), (3, "what is sound was exported, the rest is damaged")],
     ),
-    Row(
+    Manual(
         "report",
         &["kwab report crash.kwab", "kwab report serial.log --md -o -"],
         &[(0, "written"), (3, "written, but parts of the dump are damaged")],
     ),
-    Row("check", &["kwab check crash.kwab", "kwab check --quiet crashes/*.kwab"], &[(0, "sound"), (3, "damaged")]),
-    Row("salvage", &["kwab salvage bad.kwab -o good.kwab"], &[(0, "nothing was lost"), (3, "something was lost")]),
-    Row(
+    Manual("check", &["kwab check crash.kwab", "kwab check --quiet crashes/*.kwab"], &[(0, "sound"), (3, "damaged")]),
+    Manual("salvage", &["kwab salvage bad.kwab -o good.kwab"], &[(0, "nothing was lost"), (3, "something was lost")]),
+    Manual(
         "redact",
         &["kwab redact crash.kwab --keep kernel -o share.kwab", "kwab redact --rules"],
         &[(0, "written"), (3, "written, but parts of the dump are damaged")],
     ),
-    Row(
+    Manual(
         "pack",
         &[
             "kwab pack crash.kwab -o crash.zip",
@@ -157,10 +157,10 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "all of it"), (3, "parts of the dump are damaged, or an image is missing")],
     ),
-    Row("open", &["kwab open crash.zip", "kwab open crash.zip -o crash/"], &[(0, "restored")]),
-    Row("doctor", &["kwab doctor", "kwab doctor --json"], &[(0, "nothing is missing"), (1, "something is missing")]),
-    Row("index", &["kwab index crashes/"], &[(0, "the index is up to date")]),
-    Row(
+    Manual("open", &["kwab open crash.zip", "kwab open crash.zip -o crash/"], &[(0, "restored")]),
+    Manual("doctor", &["kwab doctor", "kwab doctor --json"], &[(0, "nothing is missing"), (1, "something is missing")]),
+    Manual("index", &["kwab index crashes/"], &[(0, "the index is up to date")]),
+    Manual(
         "list",
         &[
             "kwab list crashes/",
@@ -169,35 +169,48 @@ const ROWS: &[Row] = &[
         ],
         &[(0, "sound"), (3, "a dump is damaged, or the index does not know all dumps")],
     ),
-    Row(
+    Manual(
         "trends",
         &["kwab trends crashes/", "kwab trends crashes/ --since 14d --wide"],
         &[(0, "shown"), (3, "the index does not know all dumps")],
     ),
-    Row(
+    Manual(
         "prune",
         &["kwab prune crashes/ --keep 5", "kwab prune crashes/ --max-size 10G --yes"],
         &[(0, "removed, or without --yes named"), (3, "something could not be removed")],
     ),
-    Row("mcp", &["kwab mcp crashes/ --symbols build/"], &[(0, "the client closed stdin")]),
-    Row(
+    Manual("mcp", &["kwab mcp crashes/ --symbols build/"], &[(0, "the client closed stdin")]),
+    Manual(
         "tui",
         &["kwab tui crashes/", "kwab tui crash.kwab --symbols vmlinux", "kwab tui crash.kwab --goto 0x51c000"],
         &[(0, "quit")],
     ),
-    Row(
+    Manual(
         "cat",
         &["kwab cat crash.kwab log", "kwab cat crash.kwab events", "kwab cat crash.kwab memory --payload > memory.bin"],
         &[(0, "all of it"), (3, "the section is damaged")],
     ),
-    Row("schema", &["kwab schema triage"], &[(0, "printed")]),
-    Row("completions", &["kwab completions bash > ~/.local/share/bash-completion/completions/kwab"], &[(0, "printed")]),
-    Row("man", &["kwab man | man -l -", "kwab man -o ~/.local/share/man/man1"], &[(0, "printed or written")]),
+    Manual("schema", &["kwab schema triage"], &[(0, "printed")]),
+    Manual(
+        "completions",
+        &["kwab completions bash > ~/.local/share/bash-completion/completions/kwab"],
+        &[(0, "printed")],
+    ),
+    Manual("man", &["kwab man | man -l -", "kwab man -o ~/.local/share/man/man1"], &[(0, "printed or written")]),
 ];
+
+/// What the help of the program itself ends with, before the table of statuses.
+const FIRST: &str = "\
+Examples:
+  kwab serial.log      judge a log of any kernel, or a dump
+  kwab crashes/        browse the dumps of a directory
+  kwab import serial.log -o crashes/
+  kwab inspect crash.kwab --symbols vmlinux";
 
 /// The command tree with examples and statuses in the help of each command.
 pub(crate) fn with(command: Command) -> Command {
-    ROWS.iter().fold(command, |command, row| {
+    let command = command.after_help(format!("{FIRST}\n\n{}", crate::failure::STATUSES));
+    MANUALS.iter().fold(command, |command, row| {
         command.mut_subcommand(row.0, |sub| {
             let more = sub.get_after_long_help().map(|more| format!("\n\n{more}")).unwrap_or_default();
             let text = text(row);
@@ -206,7 +219,7 @@ pub(crate) fn with(command: Command) -> Command {
     })
 }
 
-fn text(Row(_, examples, statuses): &Row) -> String {
+fn text(Manual(_, examples, statuses): &Manual) -> String {
     let mut lines = vec!["Examples:".to_owned()];
     lines.extend(examples.iter().map(|example| format!("  {example}")));
     lines.push("\nExit status:".to_owned());
@@ -229,9 +242,9 @@ mod tests {
         let command = Arguments::command();
         let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);
         for name in shown {
-            assert!(ROWS.iter().any(|row| row.0 == name), "{name} has no examples");
+            assert!(MANUALS.iter().any(|row| row.0 == name), "{name} has no examples");
         }
-        for Row(name, examples, _) in ROWS {
+        for Manual(name, examples, _) in MANUALS {
             for example in *examples {
                 let command = example.split(" | ").find(|part| part.starts_with("kwab ")).expect("a command of kwab");
                 let command = command.split(" > ").next().expect("a command");

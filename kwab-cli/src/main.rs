@@ -15,6 +15,7 @@ mod failure;
 mod fleet;
 mod health;
 mod inputs;
+mod manual_pages;
 mod mcp;
 mod output;
 mod page;

@@ -1,8 +1,8 @@
 //! Lays the parts of a page beside each other on wide terminals.
 //!
 //! A part is text for a given width. On a terminal of 110 columns there are two parts beside each other, from 180 on
-//! three; each part goes below the shortest column. A part that does not fit its column, or that would be broken into half
-//! as many lines again, stands below them over the whole width.
+//! three; each part goes below the shortest column. A part that does not fit its column, or that would be broken into
+//! half as many lines again, has the whole width: above the columns when it comes first, else below them.
 
 use crate::output::{Style, columns};
 use crate::paint::self_contained;
@@ -34,7 +34,9 @@ pub(crate) fn parts<P: Copy>(parts: &[P], style: Style, render: impl Fn(P, Style
         let (lines, whole) = (self_contained(&render(*part, narrow)), render(*part, style));
         let is_broken = lines.len() * 2 > whole.lines().count() * 3;
         if is_broken || lines.iter().any(|line| columns(line) > narrow.width) {
-            below.push_str(&whole);
+            let is_first = stacks.iter().all(Vec::is_empty);
+            let place = if is_first { &mut *out } else { &mut below };
+            place.push_str(&whole);
         } else if let Some(shortest) = stacks.iter_mut().min_by_key(|stack| stack.len()) {
             shortest.extend(lines);
         }
@@ -80,11 +82,14 @@ mod tests {
     }
 
     #[test]
-    fn a_part_that_does_not_fit_its_column_stands_below_over_the_whole_width() {
+    fn a_part_that_does_not_fit_its_column_has_the_whole_width() {
         let style = Style { width: 120, color: false };
         let part = |name: &'static str, _: Style| format!("\n{name}\n{}\n", "y".repeat(name.len() * 20));
-        let mut out = String::new();
-        parts(&["long", "a"], style, part, &mut out);
-        assert_eq!(out, format!("\na\n{}\n\nlong\n{}\n", "y".repeat(20), "y".repeat(80)));
+        let (long, short) = (format!("\nlong\n{}\n", "y".repeat(80)), format!("\na\n{}\n", "y".repeat(20)));
+        let (mut above, mut below) = (String::new(), String::new());
+        parts(&["long", "a"], style, part, &mut above);
+        parts(&["a", "long"], style, part, &mut below);
+        assert_eq!(above, format!("{long}{short}"));
+        assert_eq!(below, format!("{short}{long}"));
     }
 }

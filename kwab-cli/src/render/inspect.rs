@@ -34,11 +34,11 @@ const ORDER: &[Part] = &[
     Part::Completeness,
 ];
 
-/// The order on wide terminals: the judgement over the whole width, then the first screen, then the rest. The parts of a
-/// group stand beside each other.
+/// The order on wide terminals: the judgement over the whole width, then the first screen, then the rest. The parts of
+/// a group stand beside each other.
 const WIDE: [&[Part]; 3] = [
     &[Part::Triage],
-    &[Part::Cause, Part::Remarks, Part::Code, Part::Syscalls, Part::Log, Part::Completeness, Part::Bt],
+    &[Part::Bt, Part::Cause, Part::Remarks, Part::Code, Part::Syscalls, Part::Log, Part::Completeness],
     &[
         Part::Regs,
         Part::Vmas,
