@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::Result;
 
 use crate::output;
-use crate::paint::{columns, printable, remark};
+use crate::paint::{columns, printable, remark, self_contained};
 
 /// Whether `--no-pager` was given.
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -28,8 +28,9 @@ pub(crate) fn text(page: &str) -> Result<()> {
     // Ctrl-C belongs to the pager, which reads the same terminal.
     let _lent = kwab::output::signals::Lent::now();
     if let Some(mut stdin) = pager.stdin.take() {
-        // A pager that was left early does not read the rest.
-        let _ = stdin.write_all(printable(page).as_bytes());
+        // less ends a colour with its line. A pager that was left early does not read the rest.
+        let lines = self_contained(page).join("\n") + "\n";
+        let _ = stdin.write_all(printable(&lines).as_bytes());
     }
     // Its own status is not that of the command.
     let _ = pager.wait();
