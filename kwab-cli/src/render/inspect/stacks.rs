@@ -145,8 +145,9 @@ pub(super) fn code(code: Option<&CodeReport>, style: Style, out: &mut String) {
         let whole = format!("{text}{values}{fault}");
         // The operands of the marked instruction have a line of their own where they do not fit.
         let text = if line.marked && whole.width() > style.width && !values.is_empty() {
-            let values = format!("{:22}{}{fault}", "", values.trim_start());
-            format!("{}\n{}", cut(&text, style.width), cut(&values, style.width))
+            let indent = " ".repeat(if style.width < NARROW { 6 } else { 22 });
+            let values = wrap(values.trim_start(), style.width - indent.len(), &indent);
+            format!("{}\n{indent}{values}", cut(&format!("{text}{fault}"), style.width))
         } else {
             cut(&whole, style.width)
         };
