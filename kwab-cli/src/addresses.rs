@@ -26,7 +26,7 @@ pub(crate) struct SpaceOptions {
     /// The address space that this processor had loaded.
     #[arg(long, value_name = "N")]
     pub cpu: Option<u32>,
-    /// The address space whose root is here, physical.
+    /// The address space with this page-table root: a physical address, as in CR3.
     #[arg(long, value_name = "ADDRESS", value_parser = number)]
     pub cr3: Option<u64>,
 }
@@ -68,13 +68,13 @@ pub(crate) struct Search {
     pub pattern: String,
     #[command(flatten)]
     pub which: Which,
-    /// How the pattern is written.
+    /// How to read the pattern.
     #[arg(long = "as", value_enum, value_name = "FORM")]
     pub form: Option<PatternForm>,
     /// Only hits at multiples of this many bytes.
     #[arg(long, value_name = "BYTES", value_parser = clap::value_parser!(u64).range(1..))]
     pub align: Option<u64>,
-    /// Hits that are listed; all are counted.
+    /// Hits to list; all are counted.
     #[arg(short = 'n', long, default_value_t = 32, value_name = "N")]
     pub rows: usize,
     #[command(flatten)]
@@ -89,7 +89,7 @@ pub(crate) struct Search {
 pub(crate) struct Whatis {
     /// The dump; - is stdin.
     pub dump: PathBuf,
-    /// The address that is asked about.
+    /// The address to look up.
     #[arg(value_name = "ADDRESS", value_parser = number)]
     pub address: u64,
     #[command(flatten)]

@@ -29,7 +29,7 @@ pub(crate) struct Triage {
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
-    /// Show how each score comes about.
+    /// Show how each score is computed.
     #[arg(long)]
     pub explain: bool,
     /// Print the result as JSON; `kwab schema` prints its schema.
@@ -109,7 +109,7 @@ pub(crate) struct Tui {
 /// Which dump of a file.
 #[derive(Debug, Clone, Copy, Args)]
 pub(crate) struct Which {
-    /// Which dump of a file that holds several, from 1.
+    /// Which dump of a file with several, counted from 1.
     #[arg(long = "dump", default_value_t = 1, value_name = "N")]
     pub number: usize,
 }

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum, ValueHint};
 
 use crate::analyses::Which;
+pub(crate) use crate::manual_pages::{Completions, Man};
 pub(crate) use crate::sharing::{Doctor, Pack, Redact, Unpack};
 use crate::suggested::{Suggested, section_kinds};
 
@@ -22,13 +23,16 @@ pub(crate) struct Arguments {
     /// Colours: on a terminal, always, or never. NO_COLOR turns them off too.
     #[arg(long, global = true, value_enum, default_value_t, value_name = "WHEN")]
     pub color: Color,
-    /// Memory that reading a dump may take, as 64M or 2G; without it 64 MiB and four times the file. What does not fit
-    /// is left out and named.
+    /// Memory limit for reading a dump, such as 64M or 2G; without it 64 MiB plus four times the file. What does not
+    /// fit is left out, and reported.
     #[arg(long, global = true, value_parser = crate::since::size, value_name = "SIZE")]
     pub max_mem: Option<u64>,
-    /// Write the report as JSON into this file too, as --json prints it; the file is replaced, an input never.
+    /// Also write the report as JSON to this file, as --json prints it. It replaces the file, but never an input.
     #[arg(long, global = true, value_name = "FILE", value_hint = ValueHint::FilePath)]
     pub json_out: Option<PathBuf>,
+    /// Print long pages at once; otherwise a page longer than the terminal goes to KWAB_PAGER, PAGER or less.
+    #[arg(long, global = true)]
+    pub no_pager: bool,
     /// A dump or serial log to triage; directories or several files to browse or list.
     #[arg(value_name = "FILE|LOG|DIR", required = true)]
     pub paths: Vec<PathBuf>,
@@ -62,7 +66,7 @@ pub(crate) enum Color {
 /// The commands of `kwab`, in the order of the help text.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Make dumps of a serial log: one per crash, or one recording if nothing crashed.
+    /// Write dumps from a serial log: one per crash, or one recording if nothing crashed.
     Import(Import),
     /// Show what died, where and why.
     Inspect(Inspect),
@@ -70,11 +74,11 @@ pub(crate) enum Command {
     Analysis(crate::analyses::Analysis),
     /// Bisect a boot parameter to the first value that crashes.
     Bisect(Bisect),
-    /// Compare the crashes of a run with those that are known: what is new fails.
+    /// Compare the crashes of a run with a baseline of known ones: a new crash fails.
     Ci(Ci),
-    /// Compare two dumps, or the bugs of two directories: first what is new.
+    /// Compare two dumps, or the bugs of two directories: what is new first.
     Diff(Diff),
-    /// Compare two runs of a program call by call: the first answer of the kernel that differs.
+    /// Compare two runs of a program call by call: the first result that differs.
     Oracle(Oracle),
     /// Follow a console that is being written: one dump per crash, announced as it happens.
     Follow(Follow),
@@ -96,21 +100,21 @@ pub(crate) enum Command {
     Check(Check),
     /// Write what survives of a damaged dump as a sound one.
     Salvage(Salvage),
-    /// Make a dump that may be shared: nothing of users stays.
+    /// Write a dump without user data, for sharing.
     Redact(Redact),
     /// Put a dump, its images and how it was run into one archive.
     Pack(Pack),
-    /// Restore such an archive as a directory.
+    /// Restore an archive of kwab pack as a directory.
     Open(Unpack),
-    /// Say what this machine lacks, what for, and the command that mends it.
+    /// Check what kwab misses on this machine, what it is for, and which command installs it.
     Doctor(Doctor),
-    /// Keep an index of the dumps of a directory, from which list answers.
+    /// Index the dumps of a directory, so that list and trends read only what has changed.
     Index(Index),
     /// List dumps, those of the same crash together.
     List(List),
-    /// Show how often each signature came in which build.
+    /// Count the dumps of each signature per build.
     Trends(crate::fleet::Trends),
-    /// Remove dumps of which a directory has more than it needs.
+    /// Remove old dumps: keep N per signature, or a total size.
     Prune(crate::fleet::Prune),
     /// Serve crashes to a language model: the Model Context Protocol over stdin and stdout.
     Mcp(crate::serving::Mcp),
@@ -181,7 +185,7 @@ pub(crate) struct Inspect {
     /// Only these parts, separated by commas.
     #[arg(short, long, value_enum, value_delimiter = ',', value_name = "PART,…")]
     pub section: Vec<Part>,
-    /// Rows of each list that can be long.
+    /// Most rows per list.
     #[arg(short = 'n', long, default_value_t = 24, value_name = "N")]
     pub rows: usize,
     /// Do not cut rows at the width of the terminal, and fold no frames.
@@ -236,8 +240,7 @@ pub(crate) enum Part {
 /// Arguments of `kwab bisect`.
 #[derive(Debug, Args)]
 pub(crate) struct Bisect {
-    /// The parameter and its values in order; without it the command runs with one setting, and the status is the
-    /// answer for git bisect run.
+    /// The parameter and its values in order; without it one run, and the status that git bisect run expects.
     #[arg(long, value_name = "NAME=LOW..HIGH|NAME=A,B,C")]
     pub param: Option<String>,
     /// Injected faults to try one by one: they have no order to bisect.
@@ -269,7 +272,7 @@ pub(crate) struct Diff {
     /// What is compared with it, likewise.
     #[arg(value_name = "B")]
     pub right: PathBuf,
-    /// Differences of each kind that are shown.
+    /// Differences to show of each kind.
     #[arg(short = 'n', long, default_value_t = 8, value_name = "N")]
     pub rows: usize,
     /// Do not cut rows at the width of the terminal.
@@ -291,8 +294,8 @@ pub(crate) struct Ci {
     /// The crashes that are known: a TOML file to commit.
     #[arg(long, value_name = "FILE")]
     pub baseline: PathBuf,
-    /// Add what is new to the baseline, or make it; comments and what is gone stay. The status is that of a run
-    /// without new crashes.
+    /// Add new crashes to the baseline, or create it; comments and entries that are gone stay. The exit status is
+    /// that of a run without new crashes.
     #[arg(long)]
     pub write_baseline: bool,
     /// Print annotations of GitHub Actions, with file and line where the source is known.
@@ -357,7 +360,7 @@ pub(crate) struct Export {
     pub symbols: Vec<PathBuf>,
     #[command(flatten)]
     pub tables: crate::fleet::Tables,
-    /// Overwrite an existing file; a device or the input is never overwritten.
+    /// Overwrite an existing file, but never a device or the input.
     #[arg(short, long)]
     pub force: bool,
 }
@@ -397,13 +400,13 @@ pub(crate) struct Follow {
     /// Directory of the dumps; it is made when it is absent.
     #[arg(short, long, value_name = "DIR", default_value = ".")]
     pub output: PathBuf,
-    /// Lines before a crash that its dump has at least.
+    /// Lines of log to keep before each crash, at least.
     #[arg(long, value_name = "N", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub before: u32,
-    /// Milliseconds of silence that end a report which has no last line of its own.
+    /// Milliseconds of silence that end a crash report without a closing line.
     #[arg(long, value_name = "MS", default_value_t = 500, value_parser = clap::value_parser!(u64).range(50..=600_000))]
     pub quiet_after: u64,
-    /// Say so, and keep the last lines, when the console is silent for this long.
+    /// Report it, and keep the last lines, when the console is silent for this long.
     #[arg(long, value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     pub silence: Option<u64>,
     /// Run this command for each crash with its dump as last argument, and for silence; no shell is involved.
@@ -412,7 +415,7 @@ pub(crate) struct Follow {
     /// End after the first crash, or when the console has fallen silent.
     #[arg(long)]
     pub once: bool,
-    /// Of a file, follow only what is written from now on.
+    /// Follow only what is added to a file from now on.
     #[arg(long)]
     pub new: bool,
     /// TOML file with further dialects of kernels' crash reports (kwab import --help).
@@ -436,7 +439,7 @@ pub(crate) struct ReportFile {
     /// Write Markdown, for an issue or a mail.
     #[arg(long)]
     pub md: bool,
-    /// Rows of each list that can be long.
+    /// Most rows per list.
     #[arg(short = 'n', long, default_value_t = 2000, value_name = "N")]
     pub rows: usize,
     /// File, directory or initramfs with images; may be given several times.
@@ -469,7 +472,7 @@ pub(crate) struct Check {
 pub(crate) struct Salvage {
     /// The damaged dump.
     pub bad: PathBuf,
-    /// Which dump of a file that holds several, from 1; without it each goes into a file of its own, GOOD-1, GOOD-2, ….
+    /// Which dump of a file with several, counted from 1; without it each goes to a file of its own, GOOD-1, GOOD-2, ….
     #[arg(long = "dump", value_name = "N")]
     pub number: Option<usize>,
     /// Output file; - is stdout.
@@ -493,8 +496,7 @@ pub(crate) struct Capture {
     /// (/proc/vmcore, makedumpfile -E); - is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qmp", "memory", "no_nmi", "wait"])]
     pub mem: Option<PathBuf>,
-    /// How much memory is taken of a guest: around the pointers of each processor, or all RAM. QEMU writes all RAM
-    /// into a file beside the output first, which is removed.
+    /// Memory to take: around the pointers of each processor, or all RAM, for which QEMU writes a temporary file.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     pub memory: Memory,
     /// Output file of the dump if the guest's kernel writes none; - is stdout.
@@ -536,10 +538,10 @@ pub(crate) struct List {
     /// Do not cut rows at the width of the terminal, and name every dump of large groups.
     #[arg(short, long)]
     pub wide: bool,
-    /// List only the dumps that match, for example: cause:null cpu:1 pid>5 text. The score is in per cent: score>80.
+    /// List only the dumps that match, for example: cause:null cpu:1 pid>5 text. The score is in percent: score>80.
     #[arg(long, value_name = "TERMS")]
     pub filter: Option<String>,
-    /// What the groups are ordered by.
+    /// Order of the groups.
     #[arg(long, value_enum, value_name = "ORDER", default_value_t)]
     pub sort: Sort,
     /// Group by symptom only: read what each dump says of itself, without triage.
@@ -579,10 +581,10 @@ pub(crate) struct Index {
 /// What `kwab list` orders its groups by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, ValueEnum)]
 pub(crate) enum Sort {
-    /// How many deaths they are, the most frequent first.
+    /// Number of crashes, the most frequent first.
     #[default]
     Count,
-    /// How well the conclusion is supported, the best first.
+    /// Score, the highest first.
     Score,
     /// When they happened first.
     First,
@@ -677,23 +679,4 @@ pub(crate) enum SchemaOf {
     Print,
     /// An answer of a tool of kwab mcp
     Mcp,
-}
-
-/// Arguments of `kwab completions`.
-#[derive(Debug, Args)]
-pub(crate) struct Completions {
-    /// The shell to write completions for.
-    #[arg(value_enum)]
-    pub shell: clap_complete::Shell,
-}
-
-/// Arguments of `kwab man`.
-#[derive(Debug, Args)]
-pub(crate) struct Man {
-    /// Directory for one page per command; without it the main page goes to stdout.
-    #[arg(short, long, value_name = "DIR")]
-    pub output: Option<PathBuf>,
-    /// Overwrite existing pages.
-    #[arg(short, long, requires = "output")]
-    pub force: bool,
 }

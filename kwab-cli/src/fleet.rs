@@ -10,9 +10,9 @@ use crate::suggested::{Suggested, tables};
 /// What is compared with an index before it answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Look {
-    /// The marks of each file.
+    /// Size, times and inode of each file.
     Files,
-    /// Those of each directory: what was added, removed or renamed.
+    /// Times of each directory: what was added, removed or renamed.
     Folders,
 }
 
@@ -55,13 +55,13 @@ pub(crate) struct Prune {
     /// The directory with dumps.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Dumps of each signature that stay: the first, and the newest of the others.
+    /// Dumps to keep per signature: the first, and the newest of the rest.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub keep: Option<u32>,
-    /// Bytes that all dumps may take, as 500M or 10G; the oldest go.
+    /// Total size of the dumps to keep, such as 500M or 10G; the oldest are removed.
     #[arg(long, value_name = "SIZE", value_parser = crate::since::size)]
     pub max_size: Option<u64>,
-    /// Remove them; without it the command only says what would go.
+    /// Remove them; without it, only print what would be removed.
     #[arg(long)]
     pub yes: bool,
     /// The index; without it .kwab-index.db in the directory.

@@ -86,24 +86,26 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Images beside the dumps that were opened and lie in a restored pack.
-static PACKS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Folders with images beside the dumps that were opened.
+static BESIDE: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 
-/// Opens a dump or a log; [`images_of_packs`] knows the images of the pack that it lies in.
+/// Opens a dump or a log; [`images_beside`] knows the images that lie beside it.
 pub(crate) fn open_dump(path: &Path) -> io::Result<File> {
     if !is_confined()
-        && let Some(images) = kwab::pack::images_beside(path)
-        && let Ok(mut packs) = PACKS.lock()
-        && !packs.contains(&images)
+        && let Ok(mut beside) = BESIDE.lock()
     {
-        packs.push(images);
+        for images in kwab::pack::images_beside(path) {
+            if !beside.contains(&images) {
+                beside.push(images);
+            }
+        }
     }
     open(path)
 }
 
-/// The folders with images of the packs that dumps were opened in.
-pub(crate) fn images_of_packs() -> Vec<PathBuf> {
-    PACKS.lock().map(|packs| packs.clone()).unwrap_or_default()
+/// The folders with images that lie beside the dumps that were opened.
+pub(crate) fn images_beside() -> Vec<PathBuf> {
+    BESIDE.lock().map(|beside| beside.clone()).unwrap_or_default()
 }
 
 /// Files that were read and that no argument names, or only by their directory.

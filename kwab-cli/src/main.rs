@@ -10,13 +10,16 @@ mod analyses;
 mod catalogue;
 mod cli;
 mod commands;
+mod examples;
 mod failure;
 mod fleet;
 mod health;
 mod inputs;
+mod manual_pages;
 mod mcp;
 mod output;
 mod page;
+mod pager;
 mod paint;
 mod render;
 mod serving;
@@ -26,10 +29,11 @@ mod suggested;
 
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, FromArgMatches as _};
 
 fn main() -> ExitCode {
-    let arguments = match cli::Arguments::try_parse() {
+    let parsed = examples::with(cli::Arguments::command()).try_get_matches();
+    let arguments = match parsed.and_then(|matches| cli::Arguments::from_arg_matches(&matches)) {
         Ok(arguments) => arguments,
         Err(error) if error.use_stderr() => {
             // The message quotes arguments.

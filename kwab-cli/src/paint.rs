@@ -31,6 +31,23 @@ pub(crate) fn columns(text: &str) -> usize {
     own_and_others(text, |_| String::new(), str::to_owned).width()
 }
 
+/// The lines of `text`, each with its colours alone: what an earlier line began is begun again.
+pub(crate) fn self_contained(text: &str) -> Vec<String> {
+    let mut open = String::new();
+    let line = |line: &str| {
+        let begun = std::mem::take(&mut open);
+        if let Some(last) = line.rsplit(mark()).next().filter(|last| last.len() < line.len()) {
+            let code = last.split_once('m').map_or("0", |(code, _)| code);
+            open = if code == "0" { String::new() } else { sgr(code) };
+        } else {
+            open.clone_from(&begun);
+        }
+        let end = if open.is_empty() { String::new() } else { sgr("0") };
+        if line.is_empty() { String::new() } else { format!("{begun}{line}{end}") }
+    };
+    text.lines().map(line).collect()
+}
+
 fn own_and_others(text: &str, own: impl Fn(&str) -> String, other: impl Fn(&str) -> String) -> String {
     let mut pieces = text.split(mark());
     let mut out = other(pieces.next().unwrap_or_default());
@@ -50,4 +67,19 @@ pub(crate) fn printable(page: &str) -> String {
 /// Says something on stderr; that it cannot be said is not worth an error.
 pub(crate) fn remark(text: &str) {
     let _ = io::stderr().write_all(printable(text).as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_colour_over_several_lines_ends_and_begins_with_each() {
+        let (red, end) = (sgr("31"), sgr("0"));
+        let text = format!("a {red}b\nc\n\nd{end} e\nf");
+        let lines = self_contained(&text);
+        let wanted =
+            [format!("a {red}b{end}"), format!("{red}c{end}"), String::new(), format!("{red}d{end} e"), "f".into()];
+        assert_eq!(lines, wanted);
+    }
 }

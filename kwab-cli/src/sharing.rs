@@ -20,7 +20,7 @@ pub(crate) struct Redact {
     /// What stays of the dump.
     #[arg(long, value_enum, value_name = "POLICY", required_unless_present = "rules")]
     pub keep: Option<Keep>,
-    /// List of every field what it may hold and what becomes of it, and exit.
+    /// List each field, what it may hold and what happens to it, and exit.
     #[arg(long)]
     pub rules: bool,
     /// Overwrite an existing file.

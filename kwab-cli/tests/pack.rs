@@ -6,7 +6,7 @@ mod common;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use common::{folder, run, stdout_of, text};
+use common::{folder, kwab, run, stdout_of, text};
 use serde_json::Value;
 
 fn data(name: &str) -> PathBuf {
@@ -205,4 +205,37 @@ fn images_behind_a_link_are_not_those_of_a_pack() {
     fs::rename(at.join("p/images"), at.join("elsewhere")).expect("moved");
     std::os::unix::fs::symlink("../elsewhere", at.join("p/images")).expect("linked");
     assert!(!named());
+}
+
+#[test]
+fn a_clone_names_functions_and_lines_of_its_first_crash() {
+    let folder = folder();
+    let at = folder.path();
+    let first = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/first");
+    let dump = first.join("crash.kwab").display().to_string();
+    let trace = |dump: &str| {
+        let mut call = kwab(at);
+        // What is built here may be the kernel of this very dump.
+        call.env("CARGO_TARGET_DIR", at).env("COLUMNS", "120").args(["inspect", dump, "--section", "bt"]);
+        text(&call.output().expect("the binary runs").stdout)
+    };
+    let named = trace(&dump);
+    for wanted in ["kernel::inject::end_session+0x17e  kernel/src/inject.rs:259", "└ machine::inject::load (inlined)"]
+    {
+        assert!(named.contains(wanted), "{wanted} is not in\n{named}");
+    }
+    // Without its symbols it has none, nor with those of another build, nor with symbols behind a link.
+    fs::copy(&dump, at.join("alone.kwab")).expect("copied");
+    assert!(trace("alone.kwab").contains("no names"));
+    fs::create_dir(at.join("symbols")).expect("made");
+    fs::copy(at.join("alone.kwab"), at.join("symbols/kernel.debug")).expect("copied");
+    fs::copy(env!("CARGO_BIN_EXE_kwab"), at.join("symbols/other")).expect("copied");
+    assert!(trace("alone.kwab").contains("no names"));
+    fs::remove_dir_all(at.join("symbols")).expect("removed");
+    std::os::unix::fs::symlink(first.join("symbols"), at.join("symbols")).expect("linked");
+    assert!(trace("alone.kwab").contains("no names"));
+    fs::remove_file(at.join("symbols")).expect("removed");
+    fs::create_dir(at.join("symbols")).expect("made");
+    fs::copy(first.join("symbols/kernel.debug"), at.join("symbols/any-name")).expect("copied");
+    assert_eq!(trace("alone.kwab"), named);
 }

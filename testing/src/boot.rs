@@ -1,7 +1,7 @@
 //! Describes one boot as `cargo xtask boot` takes it and makes the machine for it; other judges start from the same
 //! form.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
@@ -123,6 +123,7 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
             put_command(&mut image, &options.command);
             if options.command.is_empty() {
                 image.text("/etc/terminal", &terminal());
+                put_terminfo(&mut image);
             }
             let file = paths::build("images")?.join(format!("boot-{}.cpio", options.kernel.name()));
             paths::write(&file, &image.archive())?;
@@ -155,13 +156,29 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
     Ok(machine)
 }
 
+/// What an interactive guest may call its terminal.
+const TERMINALS: [&str; 5] = ["vt100", "xterm", "screen", "tmux", "linux"];
+
+/// Gives the guest the entries of those terminals that the host's terminfo database has (Debian: ncurses-base), for
+/// programs that read it; BusyBox does not.
+fn put_terminfo(image: &mut Image) {
+    for name in TERMINALS {
+        let entry = format!("{}/{name}", &name[..1]);
+        let found = ["/etc/terminfo", "/lib/terminfo", "/usr/share/terminfo"]
+            .iter()
+            .find_map(|folder| std::fs::read(Path::new(folder).join(&entry)).ok());
+        if let Some(bytes) = found {
+            image.put(&format!("/etc/terminfo/{entry}"), 0o644, Node::File(bytes));
+        }
+    }
+}
+
 /// Tells the guest's shell about the terminal that its console is shown in, which a serial line cannot.
 fn terminal() -> String {
     let size = Call::new("stty").args(["-F", "/dev/tty", "size"]).capture().map(|said| said.stdout).unwrap_or_default();
     let numbers: Vec<u16> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
     let kind = std::env::var("TERM").unwrap_or_default();
-    // Only names that BusyBox and others take without a terminfo entry of their own.
-    let known = ["xterm", "screen", "tmux", "linux"].iter().find(|name| kind.starts_with(**name));
+    let known = TERMINALS.iter().find(|name| kind.starts_with(**name));
     let mut text = format!("export TERM={}\n", known.unwrap_or(&"vt100"));
     if let [rows, columns] = numbers[..]
         && rows > 0

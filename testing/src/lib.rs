@@ -5,9 +5,9 @@
 //! parts: [`process`] runs programs, [`setup`] and [`debian`] get what is missing, [`guest`] and [`image`] build what
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
 //! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`];
-//! [`browser`] opens pages, [`screens`] draws terminals, [`links`] follows the links of pages, [`jobs`] runs many
-//! programs in one guest, [`evidence`] keeps dumps of machines that died, [`results`] is what judges leave and [`page`]
-//! renders it; [`house`] reads the sources.
+//! [`browser`] opens pages, [`screens`] draws terminals and [`recording`] what happens in them, [`links`] follows the
+//! links of pages, [`slim`] makes small symbol files, [`jobs`] runs many programs in one guest, [`evidence`] keeps
+//! dumps of machines that died, [`results`] is what judges leave and [`page`] renders it; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
 //! chain of what was being done. Only [`process`] has a typed error, since its callers decide by it.
@@ -41,9 +41,11 @@ pub mod process;
 pub mod qemu;
 pub mod readers;
 pub mod readme;
+pub mod recording;
 pub mod results;
 pub mod screens;
 pub mod second;
 pub mod setup;
+pub mod slim;
 pub mod suites;
 pub mod synth;

@@ -26,14 +26,19 @@ const FOLDERS: [&str; 11] = [
 
 /// Checks all pages; gives how many there are, and how many links they have.
 pub fn check(root: &Path) -> Result<(usize, usize)> {
+    check_folders(root, &FOLDERS)
+}
+
+/// Checks the pages in these folders of a tree, likewise.
+pub fn check_folders(root: &Path, folders: &[&str]) -> Result<(usize, usize)> {
     let (mut pages, mut count, mut dead) = (0, 0, Vec::new());
-    for folder in FOLDERS {
+    for folder in folders {
         let folder = root.join(folder);
         let Ok(entries) = std::fs::read_dir(&folder) else { continue };
         for entry in entries.flatten().filter(|entry| entry.path().extension().is_some_and(|end| end == "md")) {
             let text = paths::read(&entry.path())?;
             pages += 1;
-            for (line, link) in links(&text) {
+            for (line, link) in targets(&text) {
                 count += 1;
                 if let Some(why) = dead_end(&folder, &entry.path(), link) {
                     dead.push(format!("{}:{line}: {link}: {why}", paths::shown(&entry.path())));
@@ -46,7 +51,7 @@ pub fn check(root: &Path) -> Result<(usize, usize)> {
 }
 
 /// The targets of links and pictures inside the workspace, each with its line.
-fn links(text: &str) -> Vec<(usize, &str)> {
+pub fn targets(text: &str) -> Vec<(usize, &str)> {
     let mut found = Vec::new();
     let mut in_block = false;
     for (number, line) in text.lines().enumerate() {
@@ -65,6 +70,19 @@ fn links(text: &str) -> Vec<(usize, &str)> {
         }
     }
     found
+}
+
+/// The path below the root that a link on a page of `folder` names.
+pub fn below_root(folder: &str, link: &str) -> String {
+    let mut parts: Vec<&str> = folder.split('/').filter(|part| !part.is_empty()).collect();
+    for part in link.split('/') {
+        match part {
+            "." | "" => {}
+            ".." => drop(parts.pop()),
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
 }
 
 /// Why a link leads nowhere.
@@ -95,7 +113,7 @@ mod tests {
     #[test]
     fn links_in_code_and_out_of_the_workspace_do_not_count() {
         let text = "[a](b.md) `[c](d.md)` ![e](f.svg#g)\n```\n[h](i.md)\n```\n[j](https://k.example/l)";
-        assert_eq!(links(text), [(1, "b.md"), (1, "f.svg#g")]);
+        assert_eq!(targets(text), [(1, "b.md"), (1, "f.svg#g")]);
     }
 
     #[test]

@@ -3,7 +3,8 @@
 //! Every fenced block marked `console` is a session: a line that starts with `$ ` is run by bash in the workspace's
 //! root with our own `kwab` first in `PATH`, and the lines below it are its output. Two things may vary: figures with a
 //! unit (`0.09 s`, `41.2 MB/s`) count as equal to any other figure with that unit, and a line `...` stands for any
-//! number of lines. Blocks with another mark are for reading.
+//! number of lines. A session that cannot be run here, such as one with a guest that hangs, is marked `text`; `$ ` in a
+//! block with any other mark is refused, so that no session escapes by a slip.
 
 use std::path::Path;
 use std::time::Duration;
@@ -42,12 +43,32 @@ pub fn steps(text: &str) -> Vec<Step> {
     steps
 }
 
+/// The line of a command in a block that is neither run nor said to be text.
+fn unmarked(text: &str) -> Option<usize> {
+    let mut block: Option<&str> = None;
+    for (index, line) in text.lines().enumerate() {
+        match (line.strip_prefix("```"), block) {
+            (Some(mark), None) => block = Some(mark),
+            (Some(_), Some(_)) => block = None,
+            (None, Some(mark)) if line.starts_with("$ ") && mark != "console" && mark != "text" => {
+                return Some(index + 1);
+            }
+            _ => {}
+        }
+    }
+    None
+}
+
 /// Runs every command of the README and of `docs/`; `binaries` is the folder with our own programs. Returns how many
 /// there were.
 pub fn check(binaries: &Path) -> Result<usize> {
     let mut count = 0;
     for page in pages()? {
-        let steps = steps(&paths::read(&paths::root().join(&page))?);
+        let text = paths::read(&paths::root().join(&page))?;
+        if let Some(line) = unmarked(&text) {
+            anyhow::bail!("{page}:{line}: a session in a block that is marked neither console nor text");
+        }
+        let steps = steps(&text);
         for step in &steps {
             check_step(&page, step, binaries)?;
         }
@@ -137,6 +158,13 @@ mod tests {
         assert_eq!(found.len(), 2);
         assert_eq!(found[0], Step { line: 6, command: "echo a".into(), output: vec!["a".into()] });
         assert_eq!(found[1].output, Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_session_that_is_not_run_must_say_so() {
+        assert_eq!(unmarked("```text\n$ a\n```\n```console\n$ b\n```\n$ c\n"), None);
+        assert_eq!(unmarked("```sh\ncargo x\n```\n```\n$ a\n```\n"), Some(5));
+        assert_eq!(unmarked("```console \n$ a\n```\n"), Some(2));
     }
 
     #[test]

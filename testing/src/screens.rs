@@ -32,38 +32,75 @@ const PAUSE: Duration = Duration::from_millis(300);
 
 /// Runs the program in `folder` and draws its screen.
 pub fn draw(screen: &Screen<'_>, folder: &Path) -> Result<String> {
-    // A server that ends still has its name for a while.
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let name = format!("kwab-screens-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
-    let tmux = |words: &[&str]| Call::new("tmux").args(["-L", &name, "-f", "/dev/null"]).args(words).folder(folder);
-    let (columns, rows) = (screen.size.0.to_string(), screen.size.1.to_string());
-    tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, screen.command]).capture()?;
-    let seen = (|| {
-        let mut seen = finished(&tmux)?;
-        for key in screen.keys {
-            tmux(&["send-keys", key]).capture()?;
-            seen = finished(&tmux)?;
-        }
-        Ok(seen)
-    })();
-    // The server may have ended with its program.
-    let _ = tmux(&["kill-server"]).capture_any();
-    seen.map(|text: String| svg(&text, screen.size))
+    let terminal = Terminal::start(screen.command, screen.size, folder)?;
+    let mut seen = terminal.finished()?;
+    for key in screen.keys {
+        terminal.press(key)?;
+        seen = terminal.finished()?;
+    }
+    Ok(framed(&cells(&seen, screen.size), screen.size))
 }
 
-/// The screen once it does not change any more.
-fn finished(tmux: &dyn Fn(&[&str]) -> Call) -> Result<String> {
-    let started = Instant::now();
-    let mut before = String::new();
-    loop {
-        thread::sleep(PAUSE);
-        let seen = tmux(&["capture-pane", "-e", "-p"]).capture()?.stdout;
-        let loading = seen.contains("loading") || seen.trim().is_empty();
-        if (seen == before && !loading) || started.elapsed() > LONGEST {
-            ensure!(!seen.trim().is_empty(), "the screen stays empty");
-            return Ok(seen);
+/// A terminal with a program in it, which ends with this value.
+#[derive(Debug)]
+pub struct Terminal<'f> {
+    name: String,
+    folder: &'f Path,
+}
+
+impl<'f> Terminal<'f> {
+    /// Starts the shell's command line in a terminal of so many columns and rows.
+    ///
+    /// # Errors
+    /// When tmux cannot be run.
+    pub fn start(command: &str, size: (u16, u16), folder: &'f Path) -> Result<Self> {
+        // A server that ends still has its name for a while.
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let name = format!("kwab-screens-{}-{}", std::process::id(), NEXT.fetch_add(1, Ordering::Relaxed));
+        let terminal = Self { name, folder };
+        let (columns, rows) = (size.0.to_string(), size.1.to_string());
+        terminal.tmux(&["new-session", "-d", "-x", &columns, "-y", &rows, command]).capture()?;
+        Ok(terminal)
+    }
+
+    fn tmux(&self, words: &[&str]) -> Call {
+        Call::new("tmux").args(["-L", &self.name, "-f", "/dev/null"]).args(words).folder(self.folder)
+    }
+
+    /// Presses a key, as tmux names it; what has a blank in it is typed as text.
+    ///
+    /// # Errors
+    /// When the program has ended.
+    pub fn press(&self, key: &str) -> Result<()> {
+        let words = if key.contains(' ') { vec!["send-keys", "-l", key] } else { vec!["send-keys", key] };
+        self.tmux(&words).capture()?;
+        Ok(())
+    }
+
+    /// The screen once it does not change any more.
+    ///
+    /// # Errors
+    /// When the program has ended, or shows nothing.
+    pub fn finished(&self) -> Result<String> {
+        let started = Instant::now();
+        let mut before = String::new();
+        loop {
+            thread::sleep(PAUSE);
+            let seen = self.tmux(&["capture-pane", "-e", "-p"]).capture()?.stdout;
+            let loading = seen.contains("loading") || seen.trim().is_empty();
+            if (seen == before && !loading) || started.elapsed() > LONGEST {
+                ensure!(!seen.trim().is_empty(), "the screen stays empty");
+                return Ok(seen);
+            }
+            before = seen;
         }
-        before = seen;
+    }
+}
+
+impl Drop for Terminal<'_> {
+    fn drop(&mut self) {
+        // The server may have ended with its program.
+        let _ = self.tmux(&["kill-server"]).capture_any();
     }
 }
 
@@ -88,16 +125,21 @@ struct Style {
     reversed: bool,
 }
 
-/// The picture of a screen.
-fn svg(text: &str, (columns, rows): (u16, u16)) -> String {
+/// A picture of so many columns and rows, with this in it.
+pub fn framed(inner: &str, (columns, rows): (u16, u16)) -> String {
     let (width, height) = (u32::from(columns) * CELL.0 + 16, u32::from(rows) * CELL.1 + 16);
-    let mut out = format!(
+    format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{width}\" height=\"{height}\" \
          viewBox=\"0 0 {width} {height}\" font-family=\"DejaVu Sans Mono, Menlo, Consolas, monospace\" \
          font-size=\"13\">\n\
-         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n",
+         <rect width=\"100%\" height=\"100%\" rx=\"6\" fill=\"{}\"/>\n{inner}</svg>\n",
         PLAIN.1
-    );
+    )
+}
+
+/// What is drawn of a screen.
+pub fn cells(text: &str, (_, rows): (u16, u16)) -> String {
+    let mut out = String::new();
     let mut style = Style::default();
     for (row, line) in text.lines().take(usize::from(rows)).enumerate() {
         let top = 8 + row as u32 * CELL.1;
@@ -109,7 +151,7 @@ fn svg(text: &str, (columns, rows): (u16, u16)) -> String {
             style = next;
         }
     }
-    out + "</svg>\n"
+    out
 }
 
 /// Adds a run of equally drawn characters.
@@ -234,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_picture_holds_text_as_text_and_every_cell_at_its_place() {
-        let picture = svg("a<b\n\x1b[48;2;1;2;3m x", (4, 2));
+        let picture = cells("a<b\n\x1b[48;2;1;2;3m x", (4, 2));
         assert!(picture.contains(">a&lt;b</text>") && picture.contains("fill=\"#010203\""), "{picture}");
         assert!(picture.contains("textLength=\"24\"") && picture.contains("y=\"25\" width=\"16\""), "{picture}");
     }

@@ -22,9 +22,9 @@ use super::{find, log, open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
 use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
-use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
+use crate::{inputs, pager};
 
 /// Runs one of the commands.
 pub(crate) fn run(analysis: &Analysis, color: Color) -> Result<ExitCode> {
@@ -48,9 +48,12 @@ pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump
 /// When one of the paths does not exist.
 pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
     check_sources(options)?;
-    let mut built = if inputs::is_confined() { Vec::new() } else { built() };
-    built.extend(inputs::images_of_packs());
-    let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(built);
+    // What came with the dump counts before what happens to be built here.
+    let mut by_id = inputs::images_beside();
+    if !inputs::is_confined() {
+        by_id.extend(built());
+    }
+    let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(by_id);
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     inputs::were_read(options.paths.iter().map(PathBuf::as_path).chain(finder.taken().iter().map(PathBuf::as_path)));
     if !options.paths.is_empty() {
@@ -137,7 +140,7 @@ fn print<T: Serialize>(json: bool, report: &T, text: impl FnOnce(&T) -> String) 
     if json {
         return output::json(report);
     }
-    output::text(&text(report))
+    pager::text(&text(report))
 }
 
 fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
@@ -172,7 +175,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
 
 fn run_audit(arguments: &AuditVm, color: Color) -> Result<ExitCode> {
     let Some(path) = arguments.dump.as_ref().filter(|_| !arguments.rules) else {
-        output::text(&render::analysis::rules())?;
+        pager::text(&render::analysis::rules())?;
         return Ok(ExitCode::SUCCESS);
     };
     for wanted in &arguments.rule {

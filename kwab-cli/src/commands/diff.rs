@@ -21,9 +21,9 @@ use super::inspect::inspected;
 use super::list;
 use crate::cli::{Color, Diff};
 use crate::failure::{DAMAGED, FINDINGS, is_stdio, shown};
-use crate::inputs;
 use crate::output::{self, Style};
 use crate::render;
+use crate::{inputs, pager};
 
 /// Rows of calls and log that are compared.
 const COMPARED: usize = 2000;
@@ -53,7 +53,7 @@ fn of_dumps(arguments: &Diff, style: Style) -> Result<ExitCode> {
     if arguments.json {
         output::json(&found)?;
     } else {
-        output::text(&render::diff::dumps(&found, arguments.rows.max(1), style))?;
+        pager::text(&render::diff::dumps(&found, arguments.rows.max(1), style))?;
     }
     Ok(status(found.differs(), left_sound && right_sound && found.is_complete()))
 }
@@ -82,7 +82,7 @@ fn of_folders(arguments: &Diff, style: Style) -> Result<ExitCode> {
         output::json(&found)?;
     } else {
         let names = (shown(&arguments.left), shown(&arguments.right));
-        output::text(&render::diff::folders(&found, &names, style))?;
+        pager::text(&render::diff::folders(&found, &names, style))?;
     }
     Ok(status(found.differs(), sound))
 }

@@ -18,7 +18,7 @@ use super::{open_file, tell_others};
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
 use crate::output::{self, Style};
-use crate::render;
+use crate::{pager, render};
 
 /// A dump no longer than this is judged whole; of a longer one, what inspection reads anyway.
 const JUDGED_WHOLE: u64 = 8 << 20;
@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Inspect, color: Color) -> Result<ExitCode> {
     } else {
         let style = Style::of_stdout(color, arguments.wide);
         let page = render::inspect::page(&report, &arguments.section, style);
-        output::text(&page)?;
+        pager::text(&page)?;
     }
     Ok(ExitCode::from(if report.completeness.defects.is_empty() { 0 } else { DAMAGED }))
 }

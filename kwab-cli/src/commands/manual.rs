@@ -73,7 +73,7 @@ pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
 
 /// Prints or writes the manual.
 pub(crate) fn man(arguments: &Man) -> Result<ExitCode> {
-    let mut command = Arguments::command();
+    let mut command = crate::examples::with(Arguments::command());
     command.build();
     match &arguments.output {
         Some(folder) => {

@@ -41,11 +41,14 @@ use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
 use crate::failure::{about, is_stdio, shown, system};
-use crate::{inputs, output};
+use crate::{inputs, output, pager};
 
 /// Runs a command.
 pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
     kwab::model::memory::set_limit(arguments.max_mem);
+    if arguments.no_pager {
+        pager::never();
+    }
     if let Some(path) = &arguments.json_out {
         let reports = arguments.command.as_ref().is_none_or(Command::reports);
         if !reports || takes_the_terminal(&arguments) {

@@ -15,7 +15,7 @@ pub(crate) fn translation(answer: &Translation) -> String {
     let source = match answer.source {
         Source::Tables => "by the page tables in captured memory",
         Source::Records => "by the kernel's records of entries",
-        Source::Nothing => "nothing to go by",
+        Source::Nothing => "no page tables in this dump",
     };
     let mut out = format!("{} in {}, {source}\n", answer.address, plain::line(&answer.space));
     for row in &answer.levels {

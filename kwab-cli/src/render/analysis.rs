@@ -9,7 +9,7 @@ use kwab::analysis::forms::{AuditReport, VerifyReport};
 use kwab::model::RecordRef;
 use kwab::plain;
 
-use super::{LongWords, broken, count};
+use super::{LongWords, broken, command, count};
 use crate::output::{self, Style};
 
 /// Where the text of a hypothesis begins.
@@ -20,7 +20,8 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     let mut out = String::new();
     let source = if report.from_log { "log" } else { "dump" };
     wrap(&mut out, "", &bold(&report.headline, style), style);
-    let _ = writeln!(out, "{}\n", plain::line(&report.kernel));
+    wrap(&mut out, "", &report.kernel, style);
+    out.push('\n');
     // Where a row of evidence stood first: what several hypotheses rest on is read once.
     let mut told: HashMap<(&str, Option<RecordRef>), usize> = HashMap::new();
     for (number, found) in report.hypotheses.iter().enumerate() {
@@ -55,8 +56,9 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
         if let Some(guilty) = &found.function {
             wrap(&mut out, "    look at: ", &guilty.in_words(), style);
         }
-        for (at, command) in found.next.iter().enumerate() {
-            let _ = writeln!(out, "    {} {}", if at == 0 { "next:" } else { "     " }, plain::line(command));
+        for (at, next) in found.next.iter().enumerate() {
+            let head = if at == 0 { "    next: " } else { "          " };
+            let _ = writeln!(out, "{}", command(head, next, style));
         }
     }
     if report.hypotheses.is_empty() {
@@ -97,7 +99,8 @@ pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
         };
         let pid = finding.pid.map(|pid| format!(", pid {pid}")).unwrap_or_default();
         let head = format!("{:<14} {severity:<8}", finding.rule);
-        wrap(&mut out, &head, &format!("{} ({} times{pid})", bold(finding.title, style), finding.count), style);
+        let times = if finding.count == 1 { "once".to_owned() } else { format!("{} times", finding.count) };
+        wrap(&mut out, &head, &format!("{} ({times}{pid})", bold(finding.title, style)), style);
         for witness in &finding.witnesses {
             let at = witness.at.map(|at| format!(" ({at})")).unwrap_or_default();
             wrap(&mut out, "               ", &format!("{}{at}", witness.text), style);
@@ -111,7 +114,8 @@ pub(crate) fn audit(report: &AuditReport, style: Style) -> String {
     }
     if *entries == 0 {
         out.push_str(
-            "no page-table entries in this dump: rules that need them could not be checked (boot with debug=audit)\n",
+            "no page-table entries in this dump: rules that need them could not be checked (kwab's own kernel records \
+             them with debug=audit)\n",
         );
     }
     list(&mut out, "damaged: ", losses, style);

@@ -9,7 +9,7 @@ use kwab::report::inspect::{
 };
 use kwab::{plain, units};
 
-use super::{Tone, count, cut, duration, grouped, paint, wrap};
+use super::{Tone, beside, count, cut, duration, grouped, paint, wrap};
 use crate::cli::Part;
 use crate::output::Style;
 
@@ -34,40 +34,70 @@ const ORDER: &[Part] = &[
     Part::Completeness,
 ];
 
+/// The order on wide terminals: the judgement over the whole width, then the first screen, then the rest. The parts of
+/// a group stand beside each other.
+const WIDE: [&[Part]; 3] = [
+    &[Part::Triage],
+    &[Part::Bt, Part::Cause, Part::Remarks, Part::Code, Part::Syscalls, Part::Log, Part::Completeness],
+    &[
+        Part::Regs,
+        Part::Vmas,
+        Part::Checks,
+        Part::Events,
+        Part::Trace,
+        Part::Profile,
+        Part::Tasks,
+        Part::Memory,
+        Part::Meta,
+    ],
+];
+
 /// The page, or the parts of it that are wanted.
 pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
     let mut out = String::new();
     if wanted.is_empty() {
         head(report, style, &mut out);
-    }
-    for part in ORDER.iter().filter(|part| wanted.is_empty() || wanted.contains(part)) {
-        let asked = !wanted.is_empty();
-        match part {
-            Part::Cause => cause(report, style, &mut out),
-            Part::Remarks => remarks(&report.remarks, style, &mut out),
-            Part::Triage => hypotheses(report, style, &mut out),
-            Part::Bt => {
-                stacks::backtraces(&report.backtraces, style, asked, &mut out);
-                stacks::nameless(report, style, &mut out);
-                stacks::others(&report.stacks, style, asked, &mut out);
-            }
-            Part::Code => stacks::code(report.code.as_ref(), style, &mut out),
-            Part::Regs => registers(&report.registers, style, &mut out),
-            Part::Memory if asked => memory(&report.memory, style, &mut out),
-            Part::Memory => captured(&report.memory, style, &mut out),
-            Part::Vmas => vmas(&report.vmas, style, &mut out),
-            Part::Checks => rows("page checks that failed", &report.page_checks, style, &mut out),
-            Part::Syscalls => rows("system calls (oldest first)", &report.syscalls, style, &mut out),
-            Part::Events => rows("events before the end (oldest first)", &report.events, style, &mut out),
-            Part::Trace => rows("trace (oldest first)", &report.trace, style, &mut out),
-            Part::Profile => profiles(&report.profiles, style, &mut out),
-            Part::Tasks => tasks(&report.tasks, style, asked, &mut out),
-            Part::Log => log(&report.log, style, &mut out),
-            Part::Meta => meta(report, style, &mut out),
-            Part::Completeness => completeness(&report.completeness, style, &mut out),
+        let groups = if beside::count(style) == 1 { &[ORDER][..] } else { &WIDE };
+        for group in groups {
+            beside::parts(group, style, |part, style| of_part(report, part, false, style), &mut out);
         }
+        return out;
+    }
+    for part in ORDER.iter().filter(|part| wanted.contains(part)) {
+        out.push_str(&of_part(report, *part, true, style));
     }
     out
+}
+
+/// One part; of lists that can be long, a part that was asked for has all rows.
+fn of_part(report: &Report, part: Part, asked: bool, style: Style) -> String {
+    let mut text = String::new();
+    let out = &mut text;
+    match part {
+        Part::Cause => cause(report, style, out),
+        Part::Remarks => remarks(&report.remarks, style, out),
+        Part::Triage => hypotheses(report, style, out),
+        Part::Bt => {
+            stacks::backtraces(&report.backtraces, style, asked, out);
+            stacks::nameless(report, style, out);
+            stacks::others(&report.stacks, style, asked, out);
+        }
+        Part::Code => stacks::code(report.code.as_ref(), style, out),
+        Part::Regs => registers(&report.registers, style, out),
+        Part::Memory if asked => memory(&report.memory, style, out),
+        Part::Memory => captured(&report.memory, style, out),
+        Part::Vmas => vmas(&report.vmas, style, out),
+        Part::Checks => rows("page checks that failed", &report.page_checks, style, out),
+        Part::Syscalls => rows("system calls (oldest first)", &report.syscalls, style, out),
+        Part::Events => rows("events before the end (oldest first)", &report.events, style, out),
+        Part::Trace => rows("trace (oldest first)", &report.trace, style, out),
+        Part::Profile => profiles(&report.profiles, style, out),
+        Part::Tasks => tasks(&report.tasks, style, asked, out),
+        Part::Log => log(&report.log, style, out),
+        Part::Meta => meta(report, style, out),
+        Part::Completeness => completeness(&report.completeness, style, out),
+    }
+    text
 }
 
 /// The first lines: what died, of what, and in which kernel.
@@ -155,7 +185,7 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
         let weaker = if found.weakened.is_empty() { "" } else { "less certain, sections are lost: " };
         let _ = writeln!(out, "{}", cut(&format!("           {weaker}{}", facts.join("; ")), style.width));
         if let Some(command) = found.next.first() {
-            let _ = writeln!(out, "           next: {}", plain::line(command));
+            let _ = writeln!(out, "{}", super::command("           next: ", command, style));
         }
     }
 }
@@ -176,10 +206,17 @@ fn registers(sets: &[RegisterSet], style: Style, out: &mut String) {
     for set in sets {
         title(&format!("registers {}", set.title), style, out);
         let (noted, plain): (Vec<_>, Vec<_>) = set.registers.iter().partition(|register| register.note.is_some());
-        let columns = (style.width.min(120) / 26).clamp(1, 4);
-        for chunk in plain.chunks(columns) {
-            let cells = chunk.iter().map(|register| format!("{:>8} {}", register.name, register.value));
-            let _ = writeln!(out, "  {}", cells.collect::<Vec<_>>().join(" "));
+        let mut line = String::new();
+        for register in plain {
+            let cell = format!(" {:>8} {}", register.name, register.value);
+            if !line.is_empty() && line.len() + cell.len() >= style.width.min(120) {
+                let _ = writeln!(out, " {line}");
+                line.clear();
+            }
+            line.push_str(&cell);
+        }
+        if !line.is_empty() {
+            let _ = writeln!(out, " {line}");
         }
         for register in noted {
             let note = register.note.as_deref().unwrap_or_default();
@@ -329,7 +366,7 @@ fn log(rows: &[LogRow], style: Style, out: &mut String) {
     if rows.is_empty() {
         return;
     }
-    title("log until the end", style, out);
+    title("last lines of the log", style, out);
     for row in rows {
         let text = cut(&row.text, style.width.saturating_sub(2));
         let text = match row.level {
@@ -373,6 +410,6 @@ fn completeness(state: &Completeness, style: Style, out: &mut String) {
         let _ = writeln!(out, "  not understood: {pieces} of the log (kwab cat DUMP kept)");
     }
     if state.complete {
-        let _ = writeln!(out, "  No data that a dump of this kind holds is missing.");
+        let _ = writeln!(out, "  Nothing is missing.");
     }
 }

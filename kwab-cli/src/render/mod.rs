@@ -2,6 +2,7 @@
 
 pub(crate) mod address;
 pub(crate) mod analysis;
+pub(crate) mod beside;
 pub(crate) mod ci;
 pub(crate) mod diff;
 pub(crate) mod doctor;
@@ -124,9 +125,62 @@ pub(crate) fn wrap(text: &str, width: usize, indent: &str) -> String {
     lines.collect::<Vec<_>>().join(&format!("\n{indent}"))
 }
 
+/// A command line for a shell behind `head`: broken between words with a backslash where it is wider than the page, so
+/// that it can still be copied.
+pub(crate) fn command(head: &str, text: &str, style: Style) -> String {
+    let text = plain::line(text);
+    if head.width() + text.width() <= style.width {
+        return format!("{head}{text}");
+    }
+    let indent = " ".repeat(head.width() + 2);
+    let (mut lines, mut line) = (Vec::new(), head.to_string());
+    let mut words = shell_words(&text).into_iter().peekable();
+    while let Some(word) = words.next() {
+        let blank = usize::from(!line.ends_with(' '));
+        let end = if words.peek().is_some() { 2 } else { 0 };
+        if line.width() + blank + word.width() + end > style.width && !line.trim().is_empty() && line != head {
+            lines.push(line + " \\");
+            line = indent.clone();
+        } else if blank == 1 {
+            line.push(' ');
+        }
+        line.push_str(word);
+    }
+    lines.push(line);
+    lines.join("\n")
+}
+
+/// The words of a command line as they are written, quotes with them.
+fn shell_words(text: &str) -> Vec<&str> {
+    let (mut words, mut start, mut quote) = (Vec::new(), 0, None);
+    for (at, sign) in text.char_indices() {
+        match (quote, sign) {
+            (None, ' ') => {
+                words.push(&text[start..at]);
+                start = at + 1;
+            }
+            (None, '\'' | '"') => quote = Some(sign),
+            (Some(open), _) if open == sign => quote = None,
+            _ => {}
+        }
+    }
+    words.push(&text[start..]);
+    words.retain(|word| !word.is_empty());
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_that_is_too_wide_can_still_be_copied() {
+        let narrow = Style { width: 24, color: false };
+        assert_eq!(command("next: ", "kwab triage a", narrow), "next: kwab triage a");
+        let long = command("next: ", "kwab triage 'a b' --symbols build", narrow);
+        assert_eq!(long, "next: kwab triage \\\n        'a b' \\\n        --symbols build");
+        assert!(long.lines().all(|line| line.width() <= 24), "{long}");
+    }
 
     #[test]
     fn text_is_wrapped_and_cut_to_its_columns() {

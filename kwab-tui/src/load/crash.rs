@@ -143,7 +143,7 @@ fn conclude(
     if built.is_dir() {
         paths.push(built);
     }
-    let beside = kwab::pack::images_beside(Path::new(name)).into_iter().collect();
+    let beside = kwab::pack::images_beside(Path::new(name));
     let mut finder = Finder::new(paths, sources.force).and_by_id(beside);
     let found = images::load(&case, &mut finder, &IndexCache::of_user());
     if !current.is_crash(generation) {

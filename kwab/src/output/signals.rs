@@ -77,6 +77,28 @@ impl Held {
     }
 }
 
+/// While this lives, the keyboard is another program's: SIGINT is not for this process, SIGTERM waits.
+pub struct Lent {
+    _held: Held,
+}
+
+impl Lent {
+    /// From now on.
+    #[must_use]
+    pub fn now() -> Self {
+        Self { _held: Held::now() }
+    }
+}
+
+impl Drop for Lent {
+    fn drop(&mut self) {
+        if let Some(state) = STATE.get() {
+            // What the other program was asked to stop is not this one.
+            let _ = state.pending.compare_exchange(SIGINT as usize, 0, Ordering::SeqCst, Ordering::SeqCst);
+        }
+    }
+}
+
 impl Drop for Held {
     fn drop(&mut self) {
         let Some(state) = STATE.get() else { return };

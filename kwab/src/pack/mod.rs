@@ -81,14 +81,14 @@ pub struct Manifest {
     pub files: Vec<PackedFile>,
 }
 
-/// The folder with the images of the restored pack that a dump lies in.
+/// The folders beside a dump whose images count by their build-id: `symbols`, and `images` of a restored pack.
 #[must_use]
-pub fn images_beside(dump: &Path) -> Option<PathBuf> {
+pub fn images_beside(dump: &Path) -> Vec<PathBuf> {
     let folder = folder_of(dump);
-    let images = folder.join("images");
-    // Restoring makes no links; what one leads to did not come with the pack.
-    let is_own = std::fs::symlink_metadata(&images).is_ok_and(|meta| meta.is_dir());
-    (folder.join(MANIFEST).is_file() && is_own).then_some(images)
+    let names = [("symbols", true), ("images", folder.join(MANIFEST).is_file())];
+    let folders = names.into_iter().filter(|(_, counts)| *counts).map(|(name, _)| folder.join(name));
+    // Restoring makes no links; what one leads to did not come with the dump.
+    folders.filter(|path| std::fs::symlink_metadata(path).is_ok_and(|meta| meta.is_dir())).collect()
 }
 
 /// Bytes that an archive of this length may unpack to.

@@ -103,7 +103,7 @@ fn ask(question: &Question, arguments: &ExamArguments, room: &Room) -> Result<Ex
 }
 
 /// The guest: our kernel, BusyBox, and the exam's programs for this question.
-fn room(question: &Question, consent: Consent) -> Result<Room> {
+pub(super) fn room(question: &Question, consent: Consent) -> Result<Room> {
     let mut tree = image::base(consent)?;
     tree.program("/bin/exam", &guest::program("exam", consent)?)?;
     let words: Vec<String> = ["/bin/exam"].iter().chain(question.programs).map(|word| (*word).to_owned()).collect();

@@ -38,6 +38,7 @@ pub mod sarif;
 pub mod second_reader;
 pub mod selftest;
 pub mod setup;
+pub mod showcase;
 pub mod sizes;
 pub mod soak;
 pub mod suite;
@@ -122,6 +123,8 @@ enum Command {
     GenLog(gen_log::GenLogArguments),
     /// Boot the machine crate's own tests.
     Selftest(selftest::SelftestArguments),
+    /// Make the crash that the README begins with, and the symbols beside it.
+    Showcase,
     /// Let the stress program run on a kernel.
     Soak(soak::SoakArguments),
     /// Run a third-party test suite under our kernel and compare with Linux.
@@ -175,6 +178,7 @@ pub fn main() -> ExitCode {
         Command::GenDumps(arguments) => gen_dumps::run(&arguments),
         Command::GenLog(arguments) => gen_log::run(&arguments),
         Command::Selftest(arguments) => selftest::run(&arguments, consent),
+        Command::Showcase => showcase::run(consent),
         Command::Soak(arguments) => soak::run(&arguments, consent),
         Command::Suite(arguments) => suite::run(&arguments, consent),
         Command::Results(arguments) => results::run(&arguments),

@@ -1,10 +1,11 @@
-//! Backtraces of the death, the stacks of everybody else, and the code around the fault.
+//! Backtraces of the death, all other stacks, and the code around the fault.
 
 use std::fmt::Write as _;
 
 use kwab::plain;
 use kwab::report::inspect::{Backtrace, CodeReport, FrameRow, Report, StackReport};
 use kwab::unwind::Trust;
+use unicode_width::UnicodeWidthStr as _;
 
 use super::{heading, title};
 use crate::output::Style;
@@ -12,6 +13,8 @@ use crate::render::{Tone, count, cut, paint, wrap};
 
 /// Where the symbol of a frame begins.
 const INDENT: usize = 11;
+/// Columns below which code is shown without its bytes.
+const NARROW: usize = 72;
 /// Owners of a stack that are named in its title.
 const NAMED: usize = 6;
 
@@ -35,11 +38,11 @@ pub(super) fn nameless(report: &Report, style: Style, out: &mut String) {
     let _ = writeln!(out, "{}", paint(style, Tone::Dim, &wrap(&text, style.width, "   ")));
 }
 
-/// Where everybody else stood.
+/// All other stacks.
 pub(super) fn others(stacks: &[StackReport], style: Style, all: bool, out: &mut String) {
     if !all {
         if !stacks.is_empty() {
-            let text = format!("  … and {} of others: --section bt", count(stacks.len() as u64, "stack", "stacks"));
+            let text = format!("  … and {}: --section bt", count(stacks.len() as u64, "other stack", "other stacks"));
             let _ = writeln!(out, "{}", paint(style, Tone::Dim, &text));
         }
         return;
@@ -122,14 +125,21 @@ pub(super) fn code(code: Option<&CodeReport>, style: Style, out: &mut String) {
     title(if code.is_fault { "code" } else { "code (the call that led there)" }, style, out);
     for line in &code.lines {
         let mark = if line.marked { "▶" } else { " " };
-        let mut text = format!("{mark} {}  {:<22} {}", line.addr, line.bytes, line.text);
-        if let Some(values) = &line.values {
-            let _ = write!(text, "    {values}");
-        }
-        if line.marked && code.is_fault {
-            text.push_str("  ← fault");
-        }
+        // In a narrow column the operands' values are worth more than the bytes.
+        let bytes = if style.width < NARROW { String::new() } else { format!("{:<22} ", line.bytes) };
+        let text = format!("{mark} {}  {bytes}{}", line.addr, line.text);
+        let values = line.values.as_ref().map_or(String::new(), |values| format!("    {values}"));
+        let fault = if line.marked && code.is_fault { "  ← fault" } else { "" };
+        let whole = format!("{text}{values}{fault}");
+        // The operands of the marked instruction have a line of their own where they do not fit.
+        let text = if line.marked && whole.width() > style.width && !values.is_empty() {
+            let indent = " ".repeat(if style.width < NARROW { 6 } else { 22 });
+            let values = wrap(values.trim_start(), style.width - indent.len(), &indent);
+            format!("{}\n{indent}{values}", cut(&format!("{text}{fault}"), style.width))
+        } else {
+            cut(&whole, style.width)
+        };
         let tone = if line.marked { Tone::Care } else { Tone::Code };
-        let _ = writeln!(out, "{}", paint(style, tone, &cut(&text, style.width)));
+        let _ = writeln!(out, "{}", paint(style, tone, &text));
     }
 }

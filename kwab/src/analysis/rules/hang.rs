@@ -138,7 +138,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
 fn told_of(ctx: &Context<'_, '_>) -> Claim {
     let pid = ctx.death.pid.map(|pid| format!("[{pid}]")).unwrap_or_default();
     let place = ctx.guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
-    let told = ctx.death.message.lines().next().unwrap_or("the watchdog spoke");
+    let told = ctx.death.message.lines().next().unwrap_or("a watchdog fired");
     // Every task sleeps in the scheduler; the function that went to sleep says what for.
     let waits = ctx.trace.iter().find(|frame| !frame.machinery);
     Claim::new(format!("{}{pid} hangs{place}", ctx.death.program))
@@ -193,7 +193,7 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_else(|| ctx.in_culprit());
     let told = match ctx.death.kind {
         _ if !ctx.is_foreign_kernel() => "soft lockup".to_owned(),
-        _ => ctx.death.message.lines().next().unwrap_or("the watchdog spoke").to_owned(),
+        _ => ctx.death.message.lines().next().unwrap_or("a watchdog fired").to_owned(),
     };
     Claim::new(format!("a processor does not schedule{place}"))
         .because(0.6, told, ctx.death.at)

@@ -165,7 +165,7 @@ pub(super) fn out_of_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
         true => "a memory control group reached its limit".to_owned(),
         false => format!("the machine ran out of memory{}", most_went_to(ctx)),
     };
-    let mut claim = Claim::new(what).proven(0.8, first_line(&death.message, "the kernel says so"), death.at);
+    let mut claim = Claim::new(what).proven(0.8, first_line(&death.message, "the kernel reported it"), death.at);
     let mut counters: Vec<_> =
         ctx.case.counters.iter().filter(|c| text(c.group).contains("mem") && c.value.is_some()).collect();
     counters.sort_by_key(|counter| std::cmp::Reverse(counter.value));
@@ -268,9 +268,9 @@ fn refused_with_free(
     let pages = free.value.unwrap_or(0);
     let percent = pages.saturating_mul(100) / all;
     Claim::new(format!(
-        "memory was refused although {pages} pages ({percent} %) are free: the allocator or its counts are wrong"
+        "an allocation failed although {pages} pages ({percent} %) are free: the allocator or its counts are wrong"
     ))
-    .because(0.6, first_line(&ctx.death.message, "the kernel says so"), ctx.death.at)
+    .because(0.6, first_line(&ctx.death.message, "the kernel reported it"), ctx.death.at)
     .because(0.2, format!("{pages} of {all} pages are free"), Some(free.at))
     .because(0.1, format!("{used} pages are in use, their owners hold {known}: {lost} have no owner"), Some(at))
     .because_if(0.05, keepers::in_words(ctx, Promise::Frames).map(|row| (row, None)))

@@ -4,6 +4,7 @@ use quick_junit::{NonSuccessKind, Report, SerializeError, TestCase, TestCaseStat
 
 use super::{Bug, CiReport};
 use crate::plain;
+use crate::units::count;
 
 /// The document. A run without any crash has one case that passes, so that no system takes it for one that never ran.
 ///
@@ -42,7 +43,7 @@ fn case(name: &str, status: TestCaseStatus) -> TestCase {
 fn details(bug: &Bug) -> String {
     let lines = [
         bug.title.clone(),
-        format!("signature {}, {} times", bug.signature(), bug.count),
+        format!("signature {}, {}", bug.signature(), count(bug.count as u64, "time", "times")),
         format!("at {}", bug.place()),
         format!("in {}", bug.example.file),
     ];

@@ -11,6 +11,7 @@ use crate::report::align::shape;
 use crate::report::catalogue::CatalogueEntry;
 use crate::report::inspect::{RegisterRow, Report};
 use crate::symbols::{Probe, short};
+use crate::units::count;
 
 /// How facts of a kind are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -152,7 +153,7 @@ fn findings(seen: &Seen<'_, '_, '_>, facts: &mut Facts) {
 fn audit(seen: &Seen<'_, '_, '_>, facts: &mut Facts) {
     let known = seen.ctx.audit.iter().map(|found| {
         let places = i64::try_from(found.count).unwrap_or(i64::MAX);
-        Known::measured(found.rule, places, format!("{} ({} times)", found.title, found.count))
+        Known::measured(found.rule, places, format!("{} ({})", found.title, count(found.count, "time", "times")))
     });
     facts.extend(known);
 }
