@@ -75,3 +75,33 @@ fn completions_know_kinds_of_sections_and_rules_and_take_other_words() {
         }
     }
 }
+
+/// What bash offers for the last of these words.
+fn offered(script: &Path, words: &[&str]) -> Vec<String> {
+    let ask = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \
+               call=$(complete -p kwab); call=${call#*-F }; ${call%% *} kwab \"${COMP_WORDS[COMP_CWORD]}\" \
+               \"${COMP_WORDS[COMP_CWORD - 1]}\"; printf '%s\\n' \"${COMPREPLY[@]}\"";
+    let output =
+        std::process::Command::new("bash").args(["--norc", "-c", ask, "bash"]).arg(script).args(words).output();
+    let output = output.expect("bash is where cargo is");
+    text(&output.stdout).lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn bash_offers_sections_rules_and_forms_where_they_are_asked_for() {
+    let folder = folder();
+    let script = folder.path().join("kwab.bash");
+    std::fs::write(&script, stdout_of(folder.path(), &["completions", "bash"])).expect("written");
+    let offers: [(&[&str], &[&str]); 5] = [
+        (&["kwab", "inspect", "d.kwab", "--section", ""], &["triage", "bt", "completeness"]),
+        (&["kwab", "inspect", "d.kwab", "--section", "comp"], &["completeness"]),
+        (&["kwab", "export", "d.kwab", "--section", ""], &["identity", "page-table"]),
+        (&["kwab", "audit-vm", "d.kwab", "--rule", "VM-COUNT"], &["VM-COUNT-LOW"]),
+        (&["kwab", "export", "d.kwab", "--to", "mini"], &["minidump"]),
+    ];
+    for (words, wanted) in offers {
+        let found = offered(&script, words);
+        assert!(wanted.iter().all(|word| found.iter().any(|one| one == word)), "{words:?}: {found:?}");
+    }
+    assert_eq!(offered(&script, &["kwab", "export", "d.kwab", "--to", "mini"]), ["minidump"]);
+}

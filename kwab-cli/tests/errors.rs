@@ -140,6 +140,31 @@ fn a_stream_is_read_up_to_the_limit_for_memory_and_devices_are_no_images() {
         refused(at, &[command, &dump, option, "/dev/zero"], "is neither a file nor a directory");
     }
     refused(at, &["import", "kevlar-panic-socket.log", "-f", "--dialects", "/dev/zero"], "is longer than 16 MiB");
+    let pack = ["pack", &dump, "-o", "pack.zip", "--symbols", "/dev/zero"];
+    refused(at, &pack, "is neither a file nor a directory");
+}
+
+#[test]
+fn a_device_without_an_end_is_no_dump_for_any_command() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = imported(at, "kevlar-panic-socket");
+    let commands: [&[&str]; 9] = [
+        &["inspect", "/dev/zero"],
+        &["triage", "/dev/zero"],
+        &["check", "/dev/zero"],
+        &["export", "/dev/zero", "--to", "json"],
+        &["salvage", "/dev/zero", "-o", "good.kwab"],
+        &["redact", "/dev/zero", "-o", "shared.kwab", "--keep", "kernel"],
+        &["report", "/dev/zero", "-o", "page.html"],
+        &["diff", &dump, "/dev/zero"],
+        &["oracle", &dump, "/dev/zero"],
+    ];
+    for command in commands {
+        refused(at, command, "a device that gives more than 16.8 MB");
+    }
+    // The null device has an end, and typing too.
+    refused(at, &["inspect", "/dev/null"], "is empty");
 }
 
 #[test]

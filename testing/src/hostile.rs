@@ -258,7 +258,7 @@ fn export_records(file: &DumpFile) {
 
 fn export_forms(dump: Dump) {
     let (case, symbols, mut out) = (dump.case(), Symbols::default(), Vec::new());
-    drop(elf_core(&case, &symbols, &mut out));
+    drop(elf_core(&case, &Ram::of(&dump), &symbols, &mut out));
     drop(core_stacks(&case, &symbols));
     out.clear();
     drop(chrome_trace(&dump, &mut out));

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Context as _, Result, bail};
 use kwab::causes::{Causes, Evidence};
 use kwab::export::{PerfettoTrace, chrome_trace, elf_core, folded, minidump, perfetto_trace};
+use kwab::memory::Ram;
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::units::count;
@@ -90,7 +91,7 @@ fn convert(dump: &Dump, arguments: &Export, options: &SymbolOptions, out: &mut d
     match arguments.to {
         Form::ElfCore => {
             let case = dump.case();
-            elf_core(&case, &load_images(&case, options)?.symbols, out)?;
+            elf_core(&case, &Ram::of(dump), &load_images(&case, options)?.symbols, out)?;
         }
         Form::Minidump => minidump(&dump.case(), out)?,
         Form::ChromeTrace => {

@@ -10,7 +10,7 @@ use std::path::Path;
 use anyhow::Result;
 use kwab::format::section::FILE_MAGIC;
 use kwab::import::{Dialects, ImportReport, Options, PendingDump};
-use kwab::model::{DumpFile, DumpsOf, OpenError};
+use kwab::model::{DumpFile, DumpsOf, OpenError, memory};
 use kwab::units;
 
 use super::import::{Input, of_stream, open, source_name};
@@ -172,16 +172,17 @@ pub(super) enum Beginning {
 /// When it cannot be read.
 pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
     let dump = |opened: Result<DumpsOf, OpenError>| Beginning::Dump(opened.map_err(|error| about(path, error)));
-    let once: Box<dyn std::io::Read> = match is_stdio(path) {
-        true => Box::new(std::io::stdin().lock()),
-        false => Box::new(std::fs::File::open(path)?),
-    };
-    if is_stdio(path) || !std::fs::metadata(path)?.is_file() {
-        let bytes = kwab::model::memory::read_stream(once)?;
-        return Ok(if may_be(&bytes) { Beginning::Other(Some(bytes)) } else { dump(DumpsOf::within(bytes)) });
+    let once =
+        |bytes: Vec<u8>| if may_be(&bytes) { Beginning::Other(Some(bytes)) } else { dump(DumpsOf::within(bytes)) };
+    if is_stdio(path) {
+        return Ok(once(memory::read_stream(std::io::stdin().lock())?));
+    }
+    let file = std::fs::File::open(path)?;
+    if !file.metadata()?.is_file() {
+        return Ok(once(memory::read_unsized(file)?));
     }
     let mut head = Vec::new();
-    once.take(FILE_MAGIC.len() as u64).read_to_end(&mut head)?;
+    file.take(FILE_MAGIC.len() as u64).read_to_end(&mut head)?;
     Ok(if may_be(&head) { Beginning::Other(None) } else { dump(DumpsOf::open(path)) })
 }
 

@@ -64,8 +64,7 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
 fn open(path: &Path) -> Result<Trace> {
     let failed = |error: std::io::Error| about(path, system(&error));
     if is_stdio(path) {
-        let mut bytes = Vec::new();
-        std::io::stdin().lock().read_to_end(&mut bytes).map_err(failed)?;
+        let bytes = kwab::model::memory::read_stream(std::io::stdin().lock()).map_err(failed)?;
         if !is_strace(&bytes) {
             bail!(about(path, "only the text of strace is read from stdin; name the file of a dump or log"));
         }

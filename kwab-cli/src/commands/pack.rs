@@ -18,6 +18,7 @@ use kwab::redact::redact;
 use kwab::symbols::{BuildId, Finder, ImageBytes, Wanted};
 
 use super::{analyse, open_file, redact as redacted};
+use crate::analyses::SymbolOptions;
 use crate::failure::{DAMAGED, about, is_stdio, shown, system};
 use crate::output::{self, Output};
 use crate::sharing::Pack;
@@ -130,6 +131,7 @@ fn parts_of(arguments: &Pack, dump: Content, file: DumpFile) -> Result<(Manifest
     let memory = |bytes: Vec<u8>| Content::Memory(Cursor::new(bytes));
     let mut parts = vec![part(DUMP.to_owned(), PackRole::Dump, None, dump)];
     let ids = case.images.iter().filter_map(|image| image.build_id).chain(identity.kernel_build_id);
+    analyse::check_sources(&SymbolOptions { paths: arguments.symbols.clone(), force: false, source: Vec::new() })?;
     let mut finder = Finder::new(arguments.symbols.clone(), false).and_by_id(analyse::built());
     for id in ids.map(<[u8]>::to_vec).collect::<BTreeSet<_>>() {
         let name = BuildId(id.clone()).to_string();

@@ -6,6 +6,7 @@ use std::convert::Infallible;
 use kwab::analysis::Dump;
 use kwab::causes::Causes;
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, perfetto_trace, span_tree};
+use kwab::memory::Ram;
 use kwab::model::{DumpFile, json, line, stream};
 use kwab::symbols::Symbols;
 use kwab_fuzz::dump_of;
@@ -27,7 +28,7 @@ fuzz_target!(|data: &[u8]| {
     let dump = Dump::open(bytes).expect("a sound dump");
     let (case, symbols) = (dump.case(), Symbols::default());
     let mut out = Vec::new();
-    let _ = elf_core(&case, &symbols, &mut out);
+    let _ = elf_core(&case, &Ram::of(&dump), &symbols, &mut out);
     let _ = core_stacks(&case, &symbols);
     out.clear();
     chrome_trace(&dump, &mut out).expect("memory does not fail");

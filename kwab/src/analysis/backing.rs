@@ -66,10 +66,10 @@ impl Backing {
             return Ok(Self { left_out, ..Self::from_files(files) });
         }
         let io = |source| BackingError::Io { path: path.display().to_string(), source };
-        let bytes = std::fs::read(path).map_err(io)?;
-        if !cpio::is_archive(&bytes) {
+        if !cpio::is_archive(&cpio::head(path).map_err(io)?) {
             return Err(BackingError::NoArchive(path.display().to_string()));
         }
+        let bytes = std::fs::read(path).map_err(io)?;
         let unpacked = cpio::unpack(&bytes);
         let most = cpio::most_unpacked(&bytes);
         if unpacked.len() as u64 > most {

@@ -84,7 +84,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     writer.put(
         SectionKind::IDENTITY,
         &Identity {
-            kernel_name: release.map(|_| &b"Linux"[..]),
+            kernel_name: told("KERNEL").map(str::as_bytes).or(release.map(|_| &b"Linux"[..])),
             kernel_version: release.map(str::as_bytes),
             kernel_build_id: note.map(|(id, _)| id.as_slice()),
             kernel_offset: offset,

@@ -4,13 +4,18 @@ use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use kwab_format::record::{CauseKind, MemoryKind, RegId};
+use kwab_format::record::{CauseKind, Memory, MemoryKind, RegId};
+use kwab_format::wire::{Encoder, Fields as _};
+use kwab_format::{BootId, DumpId, FileHeader, Flags, RecordType as _, SectionKind, lz4};
 
 use super::qmp::{Limits, Session};
 use super::vmcore::Vmcore;
 use super::{CaptureError, Level, Nmi, Options, capture, of_core, registers, words};
+use crate::export::elf_core;
 use crate::memory::{Ram, Reader, Wanted};
 use crate::model::Dump;
+use crate::model::emit::DumpWriter;
+use crate::symbols::Symbols;
 
 /// As QEMU 7.2 prints two processors, shortened.
 const TEXT: &str = "\
@@ -311,6 +316,74 @@ fn a_core_of_a_machine_becomes_a_dump_with_registers_code_and_memory() {
     let case = dump.case();
     assert_eq!(case.identities[0].kernel_build_id, Some(&b"BUILD-ID"[..]));
     assert_eq!(case.images[0].build_id_at, Some(0xffff_ffff_8010_1040));
+}
+
+#[test]
+fn a_machine_goes_out_as_a_core_and_comes_back_with_the_words_of_its_linux() {
+    let words = |root: u64| {
+        format!("OSRELEASE=6.1.0\nPAGESIZE=4096\nSYMBOL(swapper_pg_dir)={root:x}\nNUMBER(phys_base)=0\n").into_bytes()
+    };
+    let mut memory = machine();
+    // A program has a page that looks like the kernel's words, and comes first.
+    memory.insert(0, (0x80_0000, words(0xffff_ffff_8080_0000)));
+    memory[0].1.resize(4096, 0);
+    let text = words(0xffff_ffff_8100_0000);
+    memory[1].1[5 * 4096..][..text.len()].copy_from_slice(&text);
+    let taken = |core: &[u8]| {
+        let mut bytes = Vec::new();
+        of_core(file(core)).expect("a core").write(9, 1, &mut bytes).expect("memory");
+        Dump::from_bytes(bytes).expect("a dump")
+    };
+    let core_file = |dump: &Dump| {
+        let mut core = Vec::new();
+        elf_core(&dump.case(), &Ram::of(dump), &Symbols::new(), &mut core).expect("it has registers");
+        core
+    };
+    let first = taken(&core_of(&memory, &qemu_note(0x100_0000, 0xffff_ffff_8010_1080)));
+    let core = core_file(&first);
+    let read = Vmcore::open(file(&core)).expect("a core");
+    assert_eq!((read.info.as_deref(), read.missing.len()), (str::from_utf8(&text).ok(), 0));
+    for (paddr, bytes) in &memory {
+        let mut found = vec![0xff; bytes.len()];
+        assert_eq!((read.read(*paddr, &mut found).expect("read"), &found), (bytes.len(), bytes), "{paddr:#x}");
+    }
+    let segments = super::core_file::segments(&file(&core), core.len() as u64).expect("headers");
+    let code: Vec<_> = segments.iter().filter(|segment| segment.vaddr == 0xffff_ffff_8010_1000).collect();
+    assert_eq!((code.len(), code[0].paddr, code[0].length), (1, 0x100_4000, 4096));
+    assert_eq!(core[code[0].offset as usize..][..4096], memory[1].1[4 * 4096..][..4096]);
+    // What came back says the release.
+    assert_eq!(taken(&core).case().identities[0].kernel_version, Some(&b"6.1.0"[..]));
+}
+
+#[test]
+fn a_kernel_that_is_no_linux_is_told_by_a_note_that_no_reader_takes_for_one() {
+    let dump = Dump::open("../testing/dumps/lost-wakeup.kwab".as_ref(), crate::model::Depth::Export).expect("a dump");
+    let mut core = Vec::new();
+    elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut core).expect("it has registers");
+    let has = |text: &[u8]| memchr::memmem::find(&core, text).is_some();
+    assert!(!has(b"VMCOREINFO"));
+    assert!(has(b"KWAB\0\0\0\0KERNEL=kwab\nOSRELEASE=6.1.0-kwab\nBUILD-ID=65220f0ead8c"));
+    assert!(has(b"\nPAGESIZE=4096\nKERNELOFFSET=0\nDIRECTMAP=ffff800000000000\nCRASHTIME=1795197575\n"));
+}
+
+#[test]
+fn a_dump_that_claims_more_memory_than_its_length_can_hold_is_no_core() {
+    let snapshot = of_core(file(&core_of(&machine(), &qemu_note(0x100_0000, 0xffff_ffff_8010_1080)))).expect("a core");
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(9), BootId([0; 16])));
+    super::dump::put(&snapshot, None, &mut writer).expect("memory");
+    let zeros = Memory { paddr: Some(0x1_0000_0000), zeros: Some(1 << 50), ..Memory::default() };
+    let mut records = [0; 64];
+    let mut encoder = Encoder::new(&mut records, 4);
+    zeros.encode(&mut encoder);
+    let end = encoder.position().expect("room");
+    records[..4].copy_from_slice(&[Memory::KIND.0, (end - 4) as u8, 0, 0]);
+    let mut packed = vec![0; 128];
+    packed[..4].copy_from_slice(&(end as u32).to_le_bytes());
+    let used = lz4::compress(&records[..end], &mut packed[4..], &mut [0; lz4::TABLE_LEN]).expect("room");
+    writer.put_packed(SectionKind::MEMORY, Flags::COMPRESSED, 1, &packed[..4 + used], None);
+    let dump = Dump::from_bytes(writer.finish().expect("memory")).expect("a dump");
+    let error = elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut Vec::new()).expect_err("too much");
+    assert!(error.to_string().contains("the dump claims 1125.9 TB of memory"), "{error}");
 }
 
 #[test]

@@ -2,7 +2,8 @@
 //!
 //! Segments say which physical memory stands where in the file; notes hold the registers of each processor, with
 //! control registers where QEMU wrote it (`QEMUCPUState`, QEMU `target/i386/arch_dump.c`), and the kernel's own words
-//! about itself (`VMCOREINFO`). Nothing is believed beyond the bytes that the file has.
+//! about itself (`VMCOREINFO`; `KWAB`, where `export` wrote what it knew). Nothing is believed beyond the bytes that
+//! the file has.
 
 use std::fs::File;
 use std::io;
@@ -135,7 +136,7 @@ impl Vmcore {
             match (name, kind) {
                 (b"CORE", NT_PRSTATUS) => plain.extend(of_status(body, plain.len() as u32)),
                 (b"QEMU", 0) => full.extend(of_qemu(body, full.len() as u32)),
-                (b"VMCOREINFO", 0) => self.info = Some(String::from_utf8_lossy(body).into_owned()),
+                (b"VMCOREINFO" | b"KWAB", 0) => self.info = Some(String::from_utf8_lossy(body).into_owned()),
                 _ => {}
             }
         }
@@ -144,10 +145,14 @@ impl Vmcore {
     }
 }
 
+/// Whether a segment is physical memory; all ones is the address of what has none.
+fn is_memory(segment: &Segment) -> bool {
+    segment.kind == PT_LOAD && segment.length > 0 && segment.paddr != u64::MAX
+}
+
 /// The physical memory of the segments, in order and without overlap, as far as the file has it.
 fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result<Vec<Load>, CaptureError> {
-    let mut found: Vec<&Segment> =
-        segments.iter().filter(|segment| segment.kind == PT_LOAD && segment.length > 0).collect();
+    let mut found: Vec<&Segment> = segments.iter().filter(|segment| is_memory(segment)).collect();
     if found.is_empty() {
         return Err(refused("it holds no memory"));
     }

@@ -2,9 +2,10 @@
 //! address.
 //!
 //! Each thread ([`super::threads`]) has an `NT_PRSTATUS` note, the dead one first, because that is the one debuggers
-//! show, and an `NT_PRPSINFO` note where its name is known. Each captured range becomes a `PT_LOAD`. Images whose files
-//! `symbols` has are named by `NT_FILE` and shown with ELF header and notes, which is how drgn and elfutils know what
-//! was loaded where. Nothing in it claims to be a Linux kernel: there is no VMCOREINFO.
+//! show, and an `NT_PRPSINFO` note where its name is known. Each captured range becomes a `PT_LOAD`; so does all memory
+//! of a machine, where the dump has it ([`super::machine`]). Images whose files `symbols` has are named by `NT_FILE`
+//! and shown with ELF header and notes, which is how drgn and elfutils know what was loaded where. What the kernel is
+//! says a note ([`super::about`]).
 
 use std::io::{self, Write};
 
@@ -13,12 +14,16 @@ use object::elf::{self, FileHeader64, Ident, NoteHeader64, NoteType, ProgramFlag
 use object::pod::bytes_of;
 use object::{LittleEndian as LE, U16, U32, U64};
 
-use super::ranges::{PAGE, add, from_page_starts, ranges};
+use super::about;
+use super::machine::{self, Machine};
+use super::ranges::{Counted, PAGE, add, page_runs, ranges, write_run};
 use super::threads::{CoreThread, threads};
 use crate::analysis::{Postmortem, TraceFrame, stacks};
 use crate::decode::USER_REGS;
+use crate::memory::Ram;
 use crate::model::Case;
 use crate::symbols::{LoadedImage, Symbols};
+use crate::units;
 
 /// Why no core file can be written.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +37,9 @@ pub enum CoreError {
     /// A program header count has 16 bits.
     #[error("the dump holds {0} separate ranges of memory; a core file has room for 65534")]
     TooManyRanges(usize),
+    /// It claims more memory than a file of its length holds.
+    #[error("the dump claims {} of memory, which is more than one of its length holds", units::bytes(*.0))]
+    TooMuch(u64),
     /// Writing to the output failed.
     #[error("{0}")]
     Io(#[from] io::Error),
@@ -44,6 +52,10 @@ const PRSTATUS_REGS: usize = 112;
 const PRPSINFO: usize = 136;
 /// Who defines the notes, as Linux writes it.
 const OWNER: &[u8] = b"CORE\0";
+/// Type of the notes about the kernel.
+const ABOUT: NoteType = NoteType(0);
+/// The physical address of what has none (as in Linux's `/proc/kcore`).
+const NO_PADDR: u64 = u64::MAX;
 /// Readable, writable and executable: the dump does not always say what is what.
 const RIGHTS: ProgramFlags = ProgramFlags(elf::PF_R.0 | elf::PF_W.0 | elf::PF_X.0);
 /// Kinds of auxiliary values (Linux, `include/uapi/linux/auxvec.h`).
@@ -58,11 +70,11 @@ const PHDR: u64 = size_of::<ProgramHeader64<LE>>() as u64;
 /// Program headers beyond 0xfffe need another form (`PN_XNUM`), which few readers know.
 const MOST_RANGES: usize = 0xfffe;
 
-/// Writes the core file.
+/// Writes the core file; `ram` is the physical memory of the same dump.
 ///
 /// # Errors
 /// [`CoreError`] when the dump has no registers of x86_64, or when writing fails.
-pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Result<(), CoreError> {
+pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn Write) -> Result<(), CoreError> {
     let arch = case.identities.first().and_then(|identity| identity.arch);
     if let Some(other) = arch.filter(|arch| *arch != Arch::X86_64) {
         return Err(CoreError::Arch(other.name().unwrap_or("an unknown processor").to_owned()));
@@ -73,31 +85,63 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
         return Err(CoreError::NoRegisters);
     }
     let mapped = images(case, symbols, &death);
-    let notes = notes(&threads, &death, &mapped);
     let mut ranges = ranges(case, &death);
     for image in &mapped {
         add(&mut ranges, image.start, &image.head);
         image.notes.iter().for_each(|(start, bytes)| add(&mut ranges, *start, bytes));
     }
-    let ranges = from_page_starts(ranges, |addr, out| symbols.read(addr, death.code_pid(), out));
-    if ranges.len() >= MOST_RANGES {
-        return Err(CoreError::TooManyRanges(ranges.len()));
+    let mut runs = page_runs(&ranges);
+    if runs.len() >= MOST_RANGES {
+        return Err(CoreError::TooManyRanges(runs.len()));
     }
-    let count = ranges.len() as u16 + 1;
+    let machine = match ram.has_sections() {
+        true => Machine::of(case, ram, MOST_RANGES - 1 - runs.len()).map_err(CoreError::TooMuch)?,
+        false => Machine::default(),
+    };
+    runs.retain(|run| !machine.shows(run.start));
+    let count = (runs.len() + machine.shown.len() + 1) as u16;
     let notes_at = EHDR + PHDR * u64::from(count);
+    let all_notes = |out: &mut dyn Write| {
+        notes(&threads, &death, &mapped, out)?;
+        match &machine.info {
+            Some(info) => note(out, about::VMCOREINFO, ABOUT, info),
+            None if !death.in_kernel => Ok(()),
+            None => {
+                let bias = symbols.loaded().iter().find(|image| image.pid.is_none()).map(|image| image.bias);
+                note(out, about::KWAB, ABOUT, about::lines(case, bias).as_bytes())
+            }
+        }
+    };
+    let mut length = Counted(0);
+    all_notes(&mut length)?;
     out.write_all(bytes_of(&header(count)))?;
-    out.write_all(bytes_of(&program_header(elf::PT_NOTE, elf::PF_R, notes_at, 0, notes.len() as u64, 1)))?;
-    let mut at = notes_at + notes.len() as u64;
-    for (start, bytes) in &ranges {
-        out.write_all(bytes_of(&program_header(elf::PT_LOAD, RIGHTS, at, *start, bytes.len() as u64, 1)))?;
-        at += (bytes.len() as u64).next_multiple_of(PAGE);
+    out.write_all(bytes_of(&program_header(elf::PT_NOTE, elf::PF_R, notes_at, (0, 0), length.0, 1)))?;
+    let mut at = notes_at + length.0;
+    let paddr = if machine.blocks.is_empty() { 0 } else { NO_PADDR };
+    let mut loads: Vec<ProgramHeader64<LE>> = Vec::with_capacity(usize::from(count));
+    for run in &runs {
+        let length = run.end - run.start;
+        loads.push(program_header(elf::PT_LOAD, RIGHTS, at, (run.start, paddr), length, 1));
+        at += length.next_multiple_of(PAGE);
     }
-    out.write_all(&notes)?;
-    for (_, bytes) in &ranges {
-        out.write_all(bytes)?;
+    let shown = machine.shown.iter();
+    loads.extend(
+        shown.map(|part| {
+            program_header(elf::PT_LOAD, RIGHTS, at + part.offset, (part.vaddr, part.paddr), part.length, 1)
+        }),
+    );
+    // gABI: in order of their virtual addresses. makedumpfile takes the first for the direct map, so what is mapped
+    // nowhere comes last.
+    loads.sort_by_key(|load| (machine::is_unmapped(load.p_vaddr.get(LE)), load.p_vaddr.get(LE)));
+    loads.iter().try_for_each(|load| out.write_all(bytes_of(load)))?;
+    all_notes(out)?;
+    for run in &runs {
+        write_run(&ranges, run, |addr, out| symbols.read(addr, death.code_pid(), out), out)?;
         // elfutils reads to the end of the page, whatever the program header says.
-        out.write_all(&vec![0; bytes.len().next_multiple_of(PAGE as usize) - bytes.len()])?;
+        let length = run.end - run.start;
+        out.write_all(&vec![0; (length.next_multiple_of(PAGE) - length) as usize])?;
     }
+    machine.write(ram, out)?;
     Ok(())
 }
 
@@ -106,7 +150,7 @@ pub fn elf_core(case: &Case<'_>, symbols: &Symbols, out: &mut dyn Write) -> Resu
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
     let death = Postmortem::of(case);
-    let stack = |thread: &CoreThread| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
+    let stack = |thread: &CoreThread<'_>| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
     threads(case, &death).iter().map(stack).collect()
 }
 
@@ -177,7 +221,7 @@ fn with_own_segment(head: &mut [u8], link: u64) {
         return;
     }
     let table = head[EHDR as usize..end].to_vec();
-    let own = program_header(elf::PT_LOAD, elf::PF_R, 0, link, PAGE, PAGE);
+    let own = program_header(elf::PT_LOAD, elf::PF_R, 0, (link, 0), PAGE, PAGE);
     let own = bytes_of(&own);
     let room = &mut head[EHDR as usize..end + PHDR as usize];
     room[..own.len()].copy_from_slice(own);
@@ -227,31 +271,31 @@ fn files(images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn notes(threads: &[CoreThread], death: &Postmortem, images: &[Mapped]) -> Vec<u8> {
-    let (mut out, mut named) = (Vec::new(), false);
+fn notes(threads: &[CoreThread<'_>], death: &Postmortem, images: &[Mapped], out: &mut dyn Write) -> io::Result<()> {
+    let mut named = false;
     let program = if death.program.is_empty() { "kernel" } else { &death.program };
     let short = threads.first().and_then(name).unwrap_or_else(|| program.rsplit('/').next().unwrap_or(program));
     let process = death.pid.filter(|pid| *pid != 0).or_else(|| threads.first().map(|thread| thread.id));
     let first = prpsinfo(process.unwrap_or(0), short, program);
     for (number, thread) in threads.iter().enumerate() {
-        note(&mut out, elf::NT_PRSTATUS, &prstatus(thread, death));
+        note(out, OWNER, elf::NT_PRSTATUS, &prstatus(thread, death))?;
         if number == 0 {
-            note(&mut out, elf::NT_PRPSINFO, &first);
-            note(&mut out, elf::NT_AUXV, &auxv(images));
-            note(&mut out, elf::NT_FILE, &files(images));
+            note(out, OWNER, elf::NT_PRPSINFO, &first)?;
+            note(out, OWNER, elf::NT_AUXV, &auxv(images))?;
+            note(out, OWNER, elf::NT_FILE, &files(images))?;
         } else if let Some(name) = name(thread) {
-            note(&mut out, elf::NT_PRPSINFO, &prpsinfo(thread.id, name, name));
+            note(out, OWNER, elf::NT_PRPSINFO, &prpsinfo(thread.id, name, name))?;
             named = true;
         }
     }
     // One stands beside each thread; gdb takes the last one for the name of the program.
     if named {
-        note(&mut out, elf::NT_PRPSINFO, &first);
+        note(out, OWNER, elf::NT_PRPSINFO, &first)?;
     }
-    out
+    Ok(())
 }
 
-fn prstatus(thread: &CoreThread, death: &Postmortem) -> Vec<u8> {
+fn prstatus(thread: &CoreThread<'_>, death: &Postmortem) -> Vec<u8> {
     let mut out = vec![0; PRSTATUS];
     // A kernel has no signal; what gdb shows for a bad access is SIGSEGV, for anything else SIGABRT.
     let signal = death.signal.unwrap_or(if death.fault_addr.is_some() { 11 } else { 6 });
@@ -267,8 +311,8 @@ fn prstatus(thread: &CoreThread, death: &Postmortem) -> Vec<u8> {
 }
 
 /// The name of a thread, as far as it is text.
-fn name(thread: &CoreThread) -> Option<&str> {
-    str::from_utf8(&thread.name).ok().filter(|name| !name.is_empty())
+fn name<'a>(thread: &CoreThread<'a>) -> Option<&'a str> {
+    str::from_utf8(thread.name).ok().filter(|name| !name.is_empty())
 }
 
 fn prpsinfo(id: u32, short: &str, whole: &str) -> Vec<u8> {
@@ -282,16 +326,17 @@ fn prpsinfo(id: u32, short: &str, whole: &str) -> Vec<u8> {
     out
 }
 
-fn note(out: &mut Vec<u8>, kind: NoteType, body: &[u8]) {
+fn note(out: &mut dyn Write, owner: &[u8], kind: NoteType, body: &[u8]) -> io::Result<()> {
     let header = NoteHeader64 {
-        n_namesz: U32::new(LE, OWNER.len() as u32),
+        n_namesz: U32::new(LE, owner.len() as u32),
         n_descsz: U32::new(LE, body.len() as u32),
         n_type: U32::new(LE, kind),
     };
-    for part in [bytes_of(&header), OWNER, body] {
-        out.extend_from_slice(part);
-        out.resize(out.len().next_multiple_of(4), 0);
+    for part in [bytes_of(&header), owner, body] {
+        out.write_all(part)?;
+        out.write_all(&[0; 3][..part.len().next_multiple_of(4) - part.len()])?;
     }
+    Ok(())
 }
 
 /// The header of a core file whose program headers follow it directly.
@@ -302,7 +347,8 @@ fn header(program_headers: u16) -> FileHeader64<LE> {
             class: elf::ELFCLASS64,
             data: elf::ELFDATA2LSB,
             version: elf::EV_CURRENT,
-            os_abi: elf::ELFOSABI_NONE,
+            // The notes have Linux's layout; lldb opens no file that does not say so.
+            os_abi: elf::ELFOSABI_GNU,
             abi_version: 0,
             padding: [0; 7],
         },
@@ -326,7 +372,7 @@ fn program_header(
     kind: ProgramType,
     flags: ProgramFlags,
     offset: u64,
-    address: u64,
+    (address, paddr): (u64, u64),
     size: u64,
     align: u64,
 ) -> ProgramHeader64<LE> {
@@ -335,7 +381,7 @@ fn program_header(
         p_flags: U32::new(LE, flags),
         p_offset: U64::new(LE, offset),
         p_vaddr: U64::new(LE, address),
-        p_paddr: U64::default(),
+        p_paddr: U64::new(LE, paddr),
         p_filesz: U64::new(LE, size),
         p_memsz: U64::new(LE, if kind == elf::PT_LOAD { size } else { 0 }),
         p_align: U64::new(LE, align),

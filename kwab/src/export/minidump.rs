@@ -17,7 +17,7 @@ use minidump_common::format::{
 use scroll::ctx::{SizeWith, TryIntoCtx};
 use scroll::{Endian, LE, Pwrite as _};
 
-use super::ranges::ranges;
+use super::ranges::{Counted, ranges};
 use super::threads::{ARM64_PC, ARM64_SP, CoreThread, threads};
 use crate::analysis::Postmortem;
 use crate::model::Case;
@@ -90,12 +90,23 @@ pub fn minidump(case: &Case<'_>, out: &mut dyn Write) -> Result<(), MinidumpErro
     file.process(case, &death)?;
     file.names(&threads)?;
     file.modules(case, &death)?;
-    let contexts: Vec<Location> =
-        threads.iter().map(|thread| file.context(processor, thread)).collect::<Result<_, _>>()?;
-    file.exception(&death, &threads[0], contexts[0])?;
-    // The two lists are last: where the memory lies follows from their lengths, and both point at it.
+    // The two lists are last, and behind them what may be long: it is written as it is made. Where it lies follows from
+    // the lengths.
+    let exception = MINIDUMP_EXCEPTION_STREAM::size_with(&LE);
     let lists = 8 + 48 * threads.len() + 16 * memory.len();
-    let mut at = u64::from(file.end()?) + lists as u64;
+    let mut at = u64::from(file.end()?) + (exception + lists) as u64;
+    let mut contexts = Vec::with_capacity(threads.len());
+    let size = context_size(processor);
+    for _ in &threads {
+        contexts.push(Location { data_size: size, rva: short64(at)? });
+        at += u64::from(size);
+    }
+    file.exception(&death, &threads[0], contexts[0])?;
+    let mut maps = Counted(0);
+    put_maps(case, &death, &mut maps)?;
+    let maps = Location { data_size: short64(maps.0)?, rva: short64(at)? };
+    file.stream(StreamType::LinuxMaps, maps);
+    at += u64::from(maps.data_size);
     let mut placed = Vec::with_capacity(memory.len());
     for (start, bytes) in &memory {
         let location = Location { data_size: short(bytes.len())?, rva: short64(at)? };
@@ -108,6 +119,10 @@ pub fn minidump(case: &Case<'_>, out: &mut dyn Write) -> Result<(), MinidumpErro
     file.list(StreamType::MemoryListStream, placed.iter().copied())?;
     out.write_all(&file.head(identity.and_then(|identity| identity.wall_ns))?)?;
     out.write_all(&file.bytes)?;
+    for thread in &threads {
+        out.write_all(&of_processor(processor, thread)?)?;
+    }
+    put_maps(case, &death, out)?;
     memory.values().try_for_each(|bytes| out.write_all(bytes))?;
     Ok(())
 }
@@ -120,7 +135,7 @@ fn short64(length: u64) -> Result<u32, MinidumpError> {
     u32::try_from(length).map_err(|_| MinidumpError::TooLong)
 }
 
-fn of_thread(thread: &CoreThread, context: Location, memory: &[MINIDUMP_MEMORY_DESCRIPTOR]) -> MINIDUMP_THREAD {
+fn of_thread(thread: &CoreThread<'_>, context: Location, memory: &[MINIDUMP_MEMORY_DESCRIPTOR]) -> MINIDUMP_THREAD {
     let sp = thread.value(RegId::RSP).max(thread.value(ARM64_SP));
     let behind = memory.partition_point(|row| row.start_of_memory_range <= sp);
     let stack = behind.checked_sub(1).and_then(|number| memory.get(number));
@@ -214,7 +229,7 @@ impl Blob {
         Ok(())
     }
 
-    /// Number, command line, status and mappings of the process.
+    /// Number, command line and status of the process.
     fn process(&mut self, case: &Case<'_>, death: &Postmortem) -> Result<(), MinidumpError> {
         let pid = death.pid.unwrap_or(0);
         let place = self.put(MINIDUMP_MISC_INFO {
@@ -238,24 +253,13 @@ impl Blob {
         let status = format!("Name:\t{}\nTgid:\t{pid}\nPid:\t{pid}\nPPid:\t{parent}\n", one_line(name));
         let place = self.raw(status.as_bytes())?;
         self.stream(StreamType::LinuxProcStatus, place);
-        let mut maps = String::new();
-        for vma in case.vmas.iter().filter(|vma| vma.pid == death.pid) {
-            let (Some(start), Some(end)) = (vma.start, vma.end) else { continue };
-            let right = |bit: u32, letter: char| if vma.prot.unwrap_or(0) & bit == 0 { '-' } else { letter };
-            let rights = [right(1, 'r'), right(2, 'w'), right(4, 'x')].iter().collect::<String>();
-            let offset = vma.file_offset.unwrap_or(0);
-            let name = vma.path.or(vma.name.filter(|name| name.starts_with(b"["))).unwrap_or_default();
-            maps.push_str(&format!("{start:08x}-{end:08x} {rights}p {offset:08x} 00:00 0 {}\n", one_line(name)));
-        }
-        let place = self.raw(maps.as_bytes())?;
-        self.stream(StreamType::LinuxMaps, place);
         Ok(())
     }
 
-    fn names(&mut self, threads: &[CoreThread]) -> Result<(), MinidumpError> {
+    fn names(&mut self, threads: &[CoreThread<'_>]) -> Result<(), MinidumpError> {
         let mut rows = Vec::new();
         for thread in threads.iter().filter(|thread| !thread.name.is_empty()) {
-            let rva = self.text(&String::from_utf8_lossy(&thread.name))?;
+            let rva = self.text(&String::from_utf8_lossy(thread.name))?;
             rows.push(MINIDUMP_THREAD_NAME { thread_id: thread.id, thread_name_rva: rva.into() });
         }
         self.list(StreamType::ThreadNamesStream, rows.into_iter())
@@ -283,20 +287,7 @@ impl Blob {
         self.list(StreamType::ModuleListStream, rows.into_iter())
     }
 
-    fn context(&mut self, processor: Processor, thread: &CoreThread) -> Result<Location, MinidumpError> {
-        if processor == Processor::PROCESSOR_ARCHITECTURE_ARM64 {
-            let mut context = CONTEXT_ARM64 { context_flags: ARM64_PARTS, ..CONTEXT_ARM64::default() };
-            for (slot, number) in context.iregs.iter_mut().zip(0..) {
-                *slot = thread.value(RegId(number));
-            }
-            (context.sp, context.pc) = (thread.value(ARM64_SP), thread.value(ARM64_PC));
-            context.cpsr = thread.value(RegId::PSTATE) as u32;
-            return self.put(context);
-        }
-        self.put(of_amd64(thread))
-    }
-
-    fn exception(&mut self, death: &Postmortem, dead: &CoreThread, context: Location) -> Result<(), MinidumpError> {
+    fn exception(&mut self, death: &Postmortem, dead: &CoreThread<'_>, context: Location) -> Result<(), MinidumpError> {
         let place = self.put(MINIDUMP_EXCEPTION_STREAM {
             thread_id: dead.id,
             __align: 0,
@@ -341,7 +332,41 @@ where
     Ok(bytes)
 }
 
-fn of_amd64(thread: &CoreThread) -> CONTEXT_AMD64 {
+fn context_size(processor: Processor) -> u32 {
+    let size = match processor {
+        Processor::PROCESSOR_ARCHITECTURE_ARM64 => CONTEXT_ARM64::size_with(&LE),
+        _ => CONTEXT_AMD64::size_with(&LE),
+    };
+    size as u32
+}
+
+fn of_processor(processor: Processor, thread: &CoreThread<'_>) -> Result<Vec<u8>, MinidumpError> {
+    if processor != Processor::PROCESSOR_ARCHITECTURE_ARM64 {
+        return encoded(of_amd64(thread));
+    }
+    let mut context = CONTEXT_ARM64 { context_flags: ARM64_PARTS, ..CONTEXT_ARM64::default() };
+    for (slot, number) in context.iregs.iter_mut().zip(0..) {
+        *slot = thread.value(RegId(number));
+    }
+    (context.sp, context.pc) = (thread.value(ARM64_SP), thread.value(ARM64_PC));
+    context.cpsr = thread.value(RegId::PSTATE) as u32;
+    encoded(context)
+}
+
+/// The mappings of the process as `/proc/PID/maps` has them.
+fn put_maps(case: &Case<'_>, death: &Postmortem, out: &mut dyn Write) -> io::Result<()> {
+    for vma in case.vmas.iter().filter(|vma| vma.pid == death.pid) {
+        let (Some(start), Some(end)) = (vma.start, vma.end) else { continue };
+        let right = |bit: u32, letter: char| if vma.prot.unwrap_or(0) & bit == 0 { '-' } else { letter };
+        let rights = [right(1, 'r'), right(2, 'w'), right(4, 'x')].iter().collect::<String>();
+        let offset = vma.file_offset.unwrap_or(0);
+        let name = vma.path.or(vma.name.filter(|name| name.starts_with(b"["))).unwrap_or_default();
+        writeln!(out, "{start:08x}-{end:08x} {rights}p {offset:08x} 00:00 0 {}", one_line(name))?;
+    }
+    Ok(())
+}
+
+fn of_amd64(thread: &CoreThread<'_>) -> CONTEXT_AMD64 {
     let of = |id: RegId| thread.value(id);
     let half = |id: RegId| of(id) as u16;
     let mut context = CONTEXT_AMD64 {

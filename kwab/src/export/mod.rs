@@ -1,11 +1,13 @@
 //! Writes a dump in the forms that other tools read: ELF core files, minidumps, Perfetto and Chrome traces, folded
 //! stacks.
 
+mod about;
 mod calls;
 mod chrome;
 mod elf_core;
 mod folded;
 mod lanes;
+mod machine;
 mod minidump;
 mod perfetto;
 mod ranges;

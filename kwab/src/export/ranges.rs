@@ -1,6 +1,9 @@
-//! Decides which bytes a core file shows where: captured ranges without overlap, laid out in whole pages.
+//! Decides which bytes a core file shows where: captured ranges without overlap, laid out in whole pages,
+//! and copied nowhere but into the file.
 
 use std::collections::BTreeMap;
+use std::io::{self, Write};
+use std::ops::Range;
 
 use crate::analysis::Postmortem;
 use crate::model::Case;
@@ -9,8 +12,8 @@ use crate::model::Case;
 pub(super) const PAGE: u64 = 4096;
 
 /// Captured memory that the dead code could see, in order and without overlap; what was captured first wins.
-pub(super) fn ranges(case: &Case<'_>, death: &Postmortem) -> BTreeMap<u64, Vec<u8>> {
-    let mut ranges: BTreeMap<u64, Vec<u8>> = BTreeMap::new();
+pub(super) fn ranges<'a>(case: &Case<'a>, death: &Postmortem) -> BTreeMap<u64, &'a [u8]> {
+    let mut ranges = BTreeMap::new();
     for memory in &case.memory {
         let (Some(start), Some(bytes)) = (memory.vaddr, memory.bytes) else { continue };
         let visible = memory.pid.is_none() || memory.pid == death.pid || start >> 63 == 1;
@@ -21,39 +24,45 @@ pub(super) fn ranges(case: &Case<'_>, death: &Postmortem) -> BTreeMap<u64, Vec<u
     ranges
 }
 
-/// The ranges, each from the start of a page and at most one in a page: elfutils rounds the address of a segment down
-/// to a page, but not its offset in the file. What is in front of a range and was not captured comes from the image at
-/// that address, as `fill` has it, and is zero elsewhere.
-pub(super) fn from_page_starts(
-    ranges: BTreeMap<u64, Vec<u8>>,
-    fill: impl Fn(u64, &mut [u8]) -> usize,
-) -> Vec<(u64, Vec<u8>)> {
-    let gap = |from: u64, to: u64| {
-        let mut bytes = vec![0; usize::try_from(to - from).unwrap_or(0)];
-        let found = fill(from, &mut bytes);
-        bytes[found..].fill(0);
-        bytes
-    };
-    let mut pages: Vec<(u64, Vec<u8>)> = Vec::new();
+/// The ranges as runs from the start of a page, at most one in a page: elfutils rounds the address of a segment down to
+/// a page, but not its offset in the file.
+pub(super) fn page_runs(ranges: &BTreeMap<u64, &[u8]>) -> Vec<Range<u64>> {
+    let mut runs: Vec<Range<u64>> = Vec::new();
     for (start, bytes) in ranges {
-        let page = start / PAGE * PAGE;
-        match pages.last_mut() {
-            Some((first, known)) if *first + known.len() as u64 >= page => {
-                known.extend(gap(*first + known.len() as u64, start));
-                known.extend(bytes);
-            }
-            _ => {
-                let mut whole = gap(page, start);
-                whole.extend(bytes);
-                pages.push((page, whole));
-            }
+        let (page, end) = (start / PAGE * PAGE, start.saturating_add(bytes.len() as u64));
+        match runs.last_mut() {
+            Some(last) if last.end >= page => last.end = end,
+            _ => runs.push(page..end),
         }
     }
-    pages
+    runs
+}
+
+/// Writes such a run. What is in front of a range and was not captured comes from the image at that address, as `fill`
+/// has it, and is zero elsewhere.
+///
+/// # Errors
+/// Those of `out`.
+pub(super) fn write_run(
+    ranges: &BTreeMap<u64, &[u8]>,
+    run: &Range<u64>,
+    fill: impl Fn(u64, &mut [u8]) -> usize,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let mut at = run.start;
+    for (start, bytes) in ranges.range(run.clone()) {
+        let mut gap = vec![0; usize::try_from(start - at).unwrap_or(0)];
+        let found = fill(at, &mut gap);
+        gap[found..].fill(0);
+        out.write_all(&gap)?;
+        out.write_all(bytes)?;
+        at = start.saturating_add(bytes.len() as u64);
+    }
+    Ok(())
 }
 
 /// Adds bytes where none are yet, piece by piece.
-pub(super) fn add(ranges: &mut BTreeMap<u64, Vec<u8>>, mut start: u64, mut bytes: &[u8]) {
+pub(super) fn add<'a>(ranges: &mut BTreeMap<u64, &'a [u8]>, mut start: u64, mut bytes: &'a [u8]) {
     while !bytes.is_empty() {
         let inside = ranges
             .range(..=start)
@@ -71,9 +80,23 @@ pub(super) fn add(ranges: &mut BTreeMap<u64, Vec<u8>>, mut start: u64, mut bytes
             }
             continue;
         }
-        ranges.insert(start, bytes[..length].to_vec());
+        ranges.insert(start, &bytes[..length]);
         bytes = &bytes[length..];
         start = start.saturating_add(length as u64);
+    }
+}
+
+/// Counts what is written to it.
+pub(super) struct Counted(pub u64);
+
+impl Write for Counted {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0 += bytes.len() as u64;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
     }
 }
 

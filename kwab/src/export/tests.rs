@@ -14,6 +14,7 @@ use serde_json::Value;
 use super::*;
 use crate::causes::Causes;
 use crate::import::{Options, PendingFile, import};
+use crate::memory::Ram;
 use crate::model::Dump;
 use crate::model::emit::DumpWriter;
 use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
@@ -134,7 +135,7 @@ fn core_of(dump: &Dump) -> Vec<u8> {
     let mut symbols = Symbols::new();
     let image = Image::open(&data("unwind/chain-cfi.elf"), &IndexCache::none()).unwrap();
     symbols.add(LoadedImage::new(std::sync::Arc::new(image), 0, None));
-    elf_core(&dump.case(), &symbols, &mut core).unwrap();
+    elf_core(&dump.case(), &Ram::of(&dump), &symbols, &mut core).unwrap();
     core
 }
 
@@ -237,6 +238,29 @@ for number, frame in enumerate(thread.stack_trace()):
     assert_eq!(frames.get(..callers.len()), Some(&callers[..]), "{frames:x?}");
 }
 
+#[test]
+fn lldb_opens_the_core_of_a_kernel_and_shows_every_thread_where_it_was() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps/lost-wakeup.kwab");
+    let dump = Dump::from_bytes(std::fs::read(path).unwrap()).unwrap();
+    let mut core = Vec::new();
+    elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut core).unwrap();
+    // Without this it says `Unsupported OS`.
+    assert_eq!(core[7], 3, "the notes are those of Linux");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("core");
+    std::fs::write(&path, core).unwrap();
+    let mut command = Command::new("lldb");
+    command.args(["-x", "-b", "-o", "thread list", "-c"]).arg(&path).stdin(std::process::Stdio::null());
+    let Ok(output) = command.output() else {
+        eprintln!("lldb is not installed: its opinion is left out");
+        return;
+    };
+    let text = String::from_utf8_lossy(&output.stdout);
+    for thread in ["tid = 1000000, 0xffffffff801d822c", "tid = 1, 0xffffffff8024fa8e", "tid = 2, 0xffffffff8024fa8e"] {
+        assert!(text.contains(thread), "{thread}: {text}");
+    }
+}
+
 /// Kind and body of each note of a core file.
 fn notes(core: &[u8]) -> Vec<(u32, Vec<u8>)> {
     use object::read::elf::{FileHeader as _, ProgramHeader as _};
@@ -257,7 +281,7 @@ fn every_task_of_a_kernel_is_a_thread_with_its_place_and_name() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps/lost-wakeup.kwab");
     let dump = Dump::from_bytes(std::fs::read(path).unwrap()).unwrap();
     let mut core = Vec::new();
-    elf_core(&dump.case(), &Symbols::new(), &mut core).unwrap();
+    elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut core).unwrap();
     let notes = notes(&core);
     let word = |bytes: &[u8], at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().unwrap());
     let threads: Vec<(u32, u64)> = notes
@@ -281,7 +305,8 @@ fn every_task_of_a_kernel_is_a_thread_with_its_place_and_name() {
 #[test]
 fn a_dump_without_registers_is_no_core_file() {
     let bytes = imported("kevlar-pipe-profile.log").remove(0);
-    let error = elf_core(&Dump::from_bytes(bytes).unwrap().case(), &Symbols::new(), &mut Vec::new()).unwrap_err();
+    let dump = Dump::from_bytes(bytes).unwrap();
+    let error = elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut Vec::new()).unwrap_err();
     assert!(matches!(error, CoreError::NoRegisters), "{error}");
 }
 
@@ -478,7 +503,7 @@ fn damaged_dumps_are_exported_as_far_as_they_are_sound() {
             perfetto_trace(&dump, &Causes::of(&dump), &mut Vec::new()).unwrap();
             folded(&dump, &Symbols::new(), &mut Vec::new()).unwrap();
             let mut core = Vec::new();
-            if elf_core(&dump.case(), &Symbols::new(), &mut core).is_ok() {
+            if elf_core(&dump.case(), &Ram::of(&dump), &Symbols::new(), &mut core).is_ok() {
                 assert!(object::File::parse(&*core).is_ok(), "{name}, step {step}");
             }
         }

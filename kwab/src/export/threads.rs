@@ -12,18 +12,18 @@ use crate::model::{Case, Located};
 
 /// A thread of a core file.
 #[derive(Debug, Default)]
-pub(super) struct CoreThread {
+pub(super) struct CoreThread<'a> {
     /// Its number in the system, as gdb shows it.
     pub id: u32,
     /// Its name; empty where the dump has none.
-    pub name: Vec<u8>,
+    pub name: &'a [u8],
     /// Registers with their values.
     pub values: Vec<(RegId, u64)>,
     /// Floating-point and vector state as the processor saves it.
-    pub extended: Vec<u8>,
+    pub extended: &'a [u8],
 }
 
-impl CoreThread {
+impl CoreThread<'_> {
     /// A register; 0 where it is not known.
     pub(super) fn value(&self, id: RegId) -> u64 {
         self.values.iter().find(|(known, _)| *known == id).map_or(0, |(_, value)| *value)
@@ -38,8 +38,8 @@ const NAMELESS_THREADS: u32 = 2_000_000;
 const MOST_THREADS: usize = 1 << 16;
 
 /// The threads, the dead one first.
-pub(super) fn threads(case: &Case<'_>, death: &Postmortem) -> Vec<CoreThread> {
-    let mut tasks: BTreeMap<u32, &Located<Task<'_>>> = BTreeMap::new();
+pub(super) fn threads<'a>(case: &Case<'a>, death: &Postmortem) -> Vec<CoreThread<'a>> {
+    let mut tasks: BTreeMap<u32, &Located<Task<'a>>> = BTreeMap::new();
     for task in &case.tasks {
         if let Some(tid) = task.tid.or(task.pid).filter(|tid| *tid != 0) {
             tasks.entry(tid).or_insert(task);
@@ -85,17 +85,17 @@ pub(super) const ARM64_PC: RegId = RegId(32);
 
 /// Threads as they are found.
 struct Found<'c, 'a> {
-    threads: Vec<CoreThread>,
+    threads: Vec<CoreThread<'a>>,
     taken: BTreeSet<u32>,
     tasks: BTreeMap<u32, &'c Located<Task<'a>>>,
 }
 
-impl Found<'_, '_> {
+impl<'a> Found<'_, 'a> {
     /// Adds a thread, unless its number is taken.
-    fn add(&mut self, id: u32, values: Vec<(RegId, u64)>, extended: &[u8]) {
+    fn add(&mut self, id: u32, values: Vec<(RegId, u64)>, extended: &'a [u8]) {
         if self.threads.len() < MOST_THREADS && self.taken.insert(id) {
-            let name = self.tasks.get(&id).and_then(|task| task.comm).unwrap_or_default().to_vec();
-            self.threads.push(CoreThread { id, name, values, extended: extended.to_vec() });
+            let name = self.tasks.get(&id).and_then(|task| task.comm).unwrap_or_default();
+            self.threads.push(CoreThread { id, name, values, extended });
         }
     }
 }

@@ -97,6 +97,18 @@ impl<'d> Ram<'d> {
         self.extents.is_empty()
     }
 
+    /// Bytes of the file that the memory is stored in.
+    #[must_use]
+    pub fn file_len(&self) -> u64 {
+        self.payloads.file().len
+    }
+
+    /// Whether whole sections of the dump are physical memory, as where all of a machine's was captured.
+    #[must_use]
+    pub fn has_sections(&self) -> bool {
+        self.extents.iter().any(|(_, holder)| matches!(holder, Holder::Section(_)))
+    }
+
     /// Fills `out` from a physical address on; how many bytes are known.
     #[must_use]
     pub fn read(&self, paddr: u64, out: &mut [u8]) -> usize {

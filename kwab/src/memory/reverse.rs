@@ -54,6 +54,12 @@ impl Reverse {
         reverse
     }
 
+    /// All runs, in the order of the tables.
+    #[must_use]
+    pub fn runs(&self) -> &[Mapped] {
+        &self.runs
+    }
+
     /// Where a physical address is mapped, in the order of the spaces.
     pub fn mapped(&self, paddr: u64) -> impl Iterator<Item = (u64, &Mapped)> {
         let holds = move |run: &&Mapped| run.physical.contains(&paddr);

@@ -155,7 +155,7 @@ impl<W: Write> DumpWriter<W> {
 
     /// Writes a section whose payload is made already; `extent` is the physical memory in it, first address and the one
     /// behind the last.
-    pub(super) fn put_packed(
+    pub(crate) fn put_packed(
         &mut self,
         kind: SectionKind,
         flags: Flags,

@@ -14,7 +14,7 @@ use kwab_format::section::{FILE_HEADER_LEN, FILE_MAGIC, SECTION_HEADER_LEN, SECT
 use kwab_format::{Defect, DefectKind, FileHeader, Flags, Item, Reader, Section, SectionHeader, SectionKind};
 
 use super::extents::extents;
-use super::memory::{Budget, Payload, read_stream};
+use super::memory::{Budget, Payload, read_unsized};
 use super::section_info::SectionInfo;
 use crate::magic::{self, Kind};
 
@@ -130,7 +130,7 @@ impl DumpFile {
             return Err(OpenError::Directory);
         }
         if !meta.is_file() {
-            return Self::number_of(read_stream(file)?, number);
+            return Self::number_of(read_unsized(file)?, number);
         }
         if meta.len() <= READ_WHOLE {
             let mut bytes = Vec::new();

@@ -5,8 +5,10 @@
 //! as they live ([`Payload`]), and decoded records. A reader that finds it used up leaves the rest out and notes
 //! [`DefectKind::NotRead`].
 
+use std::fs::File;
 use std::io::{self, Read};
 use std::ops::Deref;
+use std::os::unix::fs::FileTypeExt as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -23,6 +25,10 @@ const PER_BYTE: u64 = 4;
 const RESERVED: u64 = 32 << 20;
 /// The least that is left for decoding, however low the limit is.
 const LEAST: u64 = 1 << 20;
+/// What is held of a stream without a limit of the user's.
+const LONGEST_STREAM: u64 = 1 << 30;
+/// What is read of a character device: what a person types, not `/dev/zero`.
+const LONGEST_DEVICE: u64 = 16 << 20;
 
 /// The limit of this process in bytes; 0 means by the size of the file.
 static LIMIT: AtomicU64 = AtomicU64::new(0);
@@ -32,21 +38,37 @@ pub fn set_limit(bytes: Option<u64>) {
     LIMIT.store(bytes.unwrap_or(0), Ordering::Relaxed);
 }
 
-/// Reads a stream, whose length nothing tells before its end, up to the limit that the user has set.
+/// Reads a stream, whose length nothing tells before its end, up to the limit that the user has set, or 1 GiB.
 ///
 /// # Errors
 /// Those of the stream, and when it goes on behind the limit.
 pub fn read_stream(stream: impl Read) -> io::Result<Vec<u8>> {
     let limit = match LIMIT.load(Ordering::Relaxed) {
-        0 => u64::MAX,
+        0 => LONGEST_STREAM,
         set => set.saturating_sub(RESERVED).max(LEAST),
     };
+    let more =
+        |limit| format!("a stream of more than {limit}, which is all that --max-mem lets be held; give it as a file");
+    read_most(stream, limit, more)
+}
+
+/// Reads an open file that is not a regular one: a pipe as [`read_stream`] does, and less of a character device, which
+/// may have no end.
+///
+/// # Errors
+/// As [`read_stream`].
+pub fn read_unsized(file: File) -> io::Result<Vec<u8>> {
+    if file.metadata()?.file_type().is_char_device() {
+        return read_most(file, LONGEST_DEVICE, |limit| format!("a device that gives more than {limit}; name a file"));
+    }
+    read_stream(file)
+}
+
+fn read_most(stream: impl Read, limit: u64, more: impl Fn(String) -> String) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     stream.take(limit.saturating_add(1)).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > limit {
-        let limit = units::bytes(limit);
-        let text = format!("a stream of more than {limit}, which --max-mem forbids to hold; a file is read in pieces");
-        return Err(io::Error::other(text));
+        return Err(io::Error::other(more(units::bytes(limit))));
     }
     Ok(bytes)
 }

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::extents::extents;
 use super::file::{DumpFile, OpenError, READ_WHOLE};
-use super::memory::read_stream;
+use super::memory::read_unsized;
 
 /// The dumps of a file, in the order of the file; each is opened when it is asked for.
 #[derive(Debug)]
@@ -48,7 +48,7 @@ impl DumpsOf {
             file.rewind()?;
         }
         if !meta.is_file() {
-            return Self::within(read_stream(file)?);
+            return Self::within(read_unsized(file)?);
         }
         let mut bytes = Vec::new();
         file.read_to_end(&mut bytes)?;

@@ -2,7 +2,9 @@
 //!
 //! Format: Linux, `Documentation/driver-api/early-userspace/buffer-format.rst`.
 
-use std::io::Read;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::Path;
 
 use crate::model::memory;
 
@@ -49,6 +51,20 @@ pub fn unpack(bytes: &[u8]) -> Vec<u8> {
     // An error leaves what was unpacked before it, which is what a damaged archive still holds.
     let _ = flate2::read::MultiGzDecoder::new(bytes).take(most_unpacked(bytes) + 1).read_to_end(&mut out);
     out
+}
+
+/// The first bytes of a file: enough for [`is_archive`]. Only a regular file is opened, because a device or a pipe may
+/// have no end.
+///
+/// # Errors
+/// Those of the system, and for what is not a regular file.
+pub fn head(path: &Path) -> io::Result<Vec<u8>> {
+    if !fs::metadata(path)?.is_file() {
+        return Err(io::Error::other("is not a regular file"));
+    }
+    let mut head = Vec::new();
+    File::open(path)?.take(6).read_to_end(&mut head)?;
+    Ok(head)
 }
 
 /// Whether the bytes begin an archive that [`unpack`] and [`entries`] understand.

@@ -254,17 +254,21 @@ fn in_directory(dir: &Path) -> Looked {
 }
 
 fn in_file(path: &Path) -> Looked {
-    if magic(path) == Some(*b"\x7fELF") {
+    let nothing = |remark: &str| Looked { candidates: Vec::new(), remark: Some(remark.to_owned()) };
+    let head = match cpio::head(path) {
+        Ok(head) => head,
+        Err(error) => return nothing(&error.to_string()),
+    };
+    if head.starts_with(b"\x7fELF") {
         return Looked { candidates: of_file(path).into_iter().collect(), remark: None };
+    }
+    if !cpio::is_archive(&head) {
+        return nothing("neither an ELF image nor a cpio archive (newc, plain or gzip)");
     }
     let bytes = match fs::read(path) {
         Ok(bytes) => bytes,
-        Err(error) => return Looked { candidates: Vec::new(), remark: Some(error.to_string()) },
+        Err(error) => return nothing(&error.to_string()),
     };
-    if !cpio::is_archive(&bytes) {
-        let remark = Some("neither an ELF image nor a cpio archive (newc, plain or gzip)".to_owned());
-        return Looked { candidates: Vec::new(), remark };
-    }
     let unpacked = cpio::unpack(&bytes);
     let most = cpio::most_unpacked(&bytes);
     let is_cut = unpacked.len() as u64 > most;

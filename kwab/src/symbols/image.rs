@@ -1,6 +1,7 @@
 //! One ELF image: its identity, its bytes by link address, its index, its unwind tables.
 
 use std::fs::File;
+use std::io::Read as _;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -267,8 +268,15 @@ fn cache_key(bytes: &ImageBytes, headers: &Headers, size: u64) -> Result<String,
     }
     let crc = match bytes {
         ImageBytes::File(path) => {
-            let all = std::fs::read(path).map_err(|source| SymbolError::Io { path: bytes.name(), source })?;
-            crc32fast::hash(&all)
+            let io = |source| SymbolError::Io { path: bytes.name(), source };
+            let mut file = File::open(path).map_err(io)?;
+            let (mut sum, mut piece) = (crc32fast::Hasher::new(), vec![0; 64 << 10]);
+            loop {
+                match file.read(&mut piece).map_err(io)? {
+                    0 => break sum.finalize(),
+                    read => sum.update(&piece[..read]),
+                }
+            }
         }
         ImageBytes::Memory { bytes, .. } => crc32fast::hash(bytes),
     };

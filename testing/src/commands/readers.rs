@@ -12,6 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use kwab::analysis::images;
 use kwab::export::{core_stacks, elf_core};
+use kwab::memory::Ram;
 use kwab::model::Dump;
 use kwab::symbols::{BuildId, Finder, IndexCache};
 
@@ -86,7 +87,7 @@ fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(Stacks, Pat
         return Ok(None);
     }
     let mut bytes = Vec::new();
-    elf_core(&case, &images.symbols, &mut bytes).with_context(|| paths::shown(path))?;
+    elf_core(&case, &Ram::of(&dump), &images.symbols, &mut bytes).with_context(|| paths::shown(path))?;
     paths::write(core, &bytes)?;
     let stacks = core_stacks(&case, &images.symbols);
     let user = stacks.first().and_then(|(_, frames)| frames.first()).is_some_and(|frame| frame.ip >> 63 == 0);

@@ -1,0 +1,264 @@
+//! Lays out the physical memory of a machine in a core file: which of it is stored where, and where it is mapped.
+//!
+//! A machine is a dump with all memory (`kwab capture --memory all`). Each of its blocks is stored once, in the order
+//! of its addresses; program headers give it the virtual addresses that the kernel's page tables give it, so that gdb
+//! reads all of the kernel's memory, and its physical ones for tools that translate by themselves.
+
+use std::io::{self, Write};
+use std::ops::{ControlFlow, Range};
+
+use super::ranges::PAGE;
+use crate::memory::{Piece, Ram, Reverse, Tables, Wanted};
+use crate::model::Case;
+
+/// A part of the stored memory with the virtual address that it is shown at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Shown {
+    pub vaddr: u64,
+    pub paddr: u64,
+    pub length: u64,
+    /// Where it lies behind the first byte of the first block.
+    pub offset: u64,
+}
+
+/// The memory of a machine.
+#[derive(Debug, Default)]
+pub(super) struct Machine {
+    /// What is stored: physical addresses without overlap, in order.
+    pub blocks: Vec<Range<u64>>,
+    /// What is shown, in order of virtual addresses.
+    pub shown: Vec<Shown>,
+    /// What a Linux says about itself, as it left it in its memory for readers of cores.
+    pub info: Option<Vec<u8>>,
+}
+
+/// Bit 63 without the bits below it: no processor takes such an address, so what no page table maps is shown behind it.
+const UNMAPPED: u64 = 1 << 63;
+/// How `vmcoreinfo` begins in the page that Linux keeps it in (`kernel/vmcore_info.c`).
+const BEGINNING: &[u8] = b"OSRELEASE=";
+/// The most memory that is written: so much, and for each byte of the dump so much more.
+const MOST: u64 = 1 << 30;
+const PER_BYTE: u64 = 256;
+/// Texts that are looked at closely; a memory full of copies is not.
+const MOST_TEXTS: usize = 16;
+
+/// Whether an address is one that [`Shown`] gives to what is mapped nowhere.
+pub(super) const fn is_unmapped(vaddr: u64) -> bool {
+    vaddr >> 48 == UNMAPPED >> 48
+}
+
+impl Machine {
+    /// Looks through the memory; shows at most `room` parts of it, the longest first.
+    ///
+    /// # Errors
+    /// How much memory the dump claims, when that is more than a file of its length holds: a run of zeros takes a few
+    /// bytes in a dump, and its length in a core file.
+    pub(super) fn of(case: &Case<'_>, ram: &Ram<'_>, room: usize) -> Result<Self, u64> {
+        let (mut blocks, mut texts) = (Vec::<Range<u64>>::new(), Vec::new());
+        each(ram, &mut |piece| {
+            match blocks.last_mut() {
+                Some(last) if last.end == piece.start => last.end = piece.end(),
+                _ => blocks.push(piece.start..piece.end()),
+            }
+            let first = piece.start.next_multiple_of(PAGE) - piece.start;
+            let pages = piece.bytes.get(first as usize..).unwrap_or_default().chunks(PAGE as usize);
+            texts.extend(pages.filter_map(text).take(MOST_TEXTS.saturating_sub(texts.len())));
+            ControlFlow::Continue(())
+        });
+        let claimed = blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(block.end - block.start));
+        if claimed > MOST.saturating_add(ram.file_len().saturating_mul(PER_BYTE)) {
+            return Err(claimed);
+        }
+        let space = Wanted::default().find(case).ok();
+        let tables = space.as_ref().and_then(|space| space.tables);
+        let own =
+            case.identities.first().and_then(|identity| identity.kernel_name).is_some_and(|name| name != b"Linux");
+        let info = texts.into_iter().find(|text| !own && tables.is_some_and(|tables| is_of(ram, text, tables)));
+        let runs = Reverse::of(ram, space.as_slice());
+        let kernel = runs.runs().iter().filter(|run| run.start >> 63 == 1);
+        let pages = joined(kernel.map(|run| (run.start, run.physical.clone())));
+        let shown = shown(&blocks, &pages, room);
+        Ok(Self { blocks, shown, info })
+    }
+
+    /// Writes the blocks.
+    ///
+    /// # Errors
+    /// Those of `out`, and when the memory is not what it was.
+    pub(super) fn write(&self, ram: &Ram<'_>, out: &mut dyn Write) -> io::Result<()> {
+        let zeros = [0; 64 << 10];
+        let (mut result, mut written) = (Ok(()), 0_u64);
+        each(ram, &mut |piece| {
+            result = out.write_all(piece.bytes);
+            let mut left = piece.zeros;
+            while left > 0 && result.is_ok() {
+                let count = left.min(zeros.len() as u64);
+                result = out.write_all(&zeros[..count as usize]);
+                left -= count;
+            }
+            written += piece.end() - piece.start;
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        });
+        result?;
+        if written != self.blocks.iter().map(|block| block.end - block.start).sum::<u64>() {
+            return Err(io::Error::other("the dump has changed while it was read"));
+        }
+        Ok(())
+    }
+
+    /// Whether it shows this address.
+    pub(super) fn shows(&self, vaddr: u64) -> bool {
+        let behind = self.shown.partition_point(|part| part.vaddr <= vaddr);
+        behind.checked_sub(1).is_some_and(|at| vaddr - self.shown[at].vaddr < self.shown[at].length)
+    }
+}
+
+/// Calls `look` with every piece of memory; of pieces that overlap the first counts.
+fn each(ram: &Ram<'_>, look: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>) {
+    let mut covered = 0_u64;
+    ram.each(&mut |piece| {
+        let skip = covered.saturating_sub(piece.start);
+        if piece.end() <= covered || piece.start == piece.end() {
+            return ControlFlow::Continue(());
+        }
+        covered = piece.end();
+        let bytes = usize::try_from(skip).ok().and_then(|skip| piece.bytes.get(skip..)).unwrap_or_default();
+        let start = piece.start + skip;
+        look(Piece { start, bytes, zeros: covered - start - bytes.len() as u64 })
+    });
+}
+
+/// What a page holds if it is the one that Linux describes itself in.
+fn text(page: &[u8]) -> Option<Vec<u8>> {
+    let end = page.iter().position(|byte| *byte == 0).unwrap_or(page.len());
+    let text = page.get(..end).filter(|text| text.starts_with(BEGINNING) && text.is_ascii())?;
+    Some(text.to_vec())
+}
+
+/// Whether the kernel described is the one that runs: the page tables that the text names and those of a processor
+/// have the same upper half. A page of a program that looks like such a text does not know where they are.
+fn is_of(ram: &Ram<'_>, text: &[u8], tables: Tables) -> bool {
+    let Some(told) = str::from_utf8(text).ok().and_then(told_root) else { return false };
+    let last = |root: u64| ram.word(root.checked_add(PAGE - 8)?).filter(|entry| entry & 1 == 1);
+    let same = |root: u64| Some(last(root)? >> 12 == last(tables.root)? >> 12);
+    told % PAGE == 0 && same(told).unwrap_or(false)
+}
+
+/// Physical address of the page tables that Linux says it has.
+fn told_root(text: &str) -> Option<u64> {
+    /// Where Linux maps its image from physical address 0 (`__START_KERNEL_map`), moved by `phys_base`.
+    const IMAGE: u64 = 0xffff_ffff_8000_0000;
+    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
+    let symbol = |name: &str| u64::from_str_radix(of(name)?, 16).ok();
+    let root = symbol("SYMBOL(swapper_pg_dir)").or_else(|| symbol("SYMBOL(init_top_pgt)"))?;
+    Some(root.wrapping_sub(IMAGE).wrapping_add_signed(of("NUMBER(phys_base)")?.parse().ok()?))
+}
+
+/// Mappings in order of their virtual addresses, those that continue each other as one whatever their rights.
+fn joined(runs: impl Iterator<Item = (u64, Range<u64>)>) -> Vec<(u64, Range<u64>)> {
+    let mut runs: Vec<_> = runs.collect();
+    runs.sort_unstable_by_key(|(start, physical)| (*start, physical.start));
+    let mut joined: Vec<(u64, Range<u64>)> = Vec::new();
+    for (start, physical) in runs {
+        match joined.last_mut() {
+            Some((first, last)) if last.end == physical.start && *first + (last.end - last.start) == start => {
+                last.end = physical.end;
+            }
+            _ => joined.push((start, physical)),
+        }
+    }
+    joined
+}
+
+/// The mapped parts of the blocks and, behind [`UNMAPPED`], those that are mapped nowhere.
+fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Vec<Shown> {
+    let mut shown = Vec::new();
+    for (start, physical) in mapped {
+        shown.extend(stored(blocks, physical).map(|(paddr, length, offset)| Shown {
+            vaddr: start.wrapping_add(paddr - physical.start),
+            paddr,
+            length,
+            offset,
+        }));
+    }
+    // A block may need a header of its own when none of the mappings is kept.
+    shown.sort_by_key(|part| std::cmp::Reverse(part.length));
+    shown.truncate(room.saturating_sub(blocks.len()));
+    let mut covered: Vec<Range<u64>> = shown.iter().map(|part| part.paddr..part.paddr + part.length).collect();
+    covered.sort_by_key(|part| part.start);
+    let mut rest = Vec::new();
+    for block in blocks {
+        let mut at = block.start;
+        let from = covered.partition_point(|part| part.end <= block.start);
+        for part in covered.iter().skip(from).take_while(|part| part.start < block.end) {
+            if part.start > at {
+                rest.push(at..part.start);
+            }
+            at = at.max(part.end);
+        }
+        if at < block.end {
+            rest.push(at..block.end);
+        }
+    }
+    rest.sort_by_key(|part| std::cmp::Reverse(part.end - part.start));
+    for part in rest.iter().take(room.saturating_sub(shown.len())) {
+        shown.extend(stored(blocks, part).map(|(paddr, length, offset)| Shown {
+            vaddr: UNMAPPED | paddr,
+            paddr,
+            length,
+            offset,
+        }));
+    }
+    shown.sort_by_key(|part| part.vaddr);
+    shown
+}
+
+/// The parts of a range that are stored: physical address, length, offset.
+fn stored<'b>(blocks: &'b [Range<u64>], wanted: &'b Range<u64>) -> impl Iterator<Item = (u64, u64, u64)> + 'b {
+    let mut offset = 0;
+    let placed = blocks.iter().map(move |block| {
+        let at = offset;
+        offset += block.end - block.start;
+        (block, at)
+    });
+    let near = placed.skip_while(|(block, _)| block.end <= wanted.start);
+    near.take_while(|(block, _)| block.start < wanted.end).map(|(block, at)| {
+        let (start, end) = (block.start.max(wanted.start), block.end.min(wanted.end));
+        (start, end - start, at + (start - block.start))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_stored_byte_is_shown_where_it_is_mapped_or_else_where_no_address_is() {
+        let blocks = [0..0x4000, 0x10_0000..0x10_8000];
+        let mapped = joined(
+            [(0xffff_8000_0010_2000, 0x10_2000..0x10_4000), (0xffff_8000_0010_4000, 0x10_4000..0x20_0000)].into_iter(),
+        );
+        assert_eq!(mapped.len(), 1);
+        let found = shown(&blocks, &mapped, 100);
+        let part = |vaddr, paddr, length, offset| Shown { vaddr, paddr, length, offset };
+        assert_eq!(
+            found,
+            [
+                part(UNMAPPED, 0, 0x4000, 0),
+                part(UNMAPPED | 0x10_0000, 0x10_0000, 0x2000, 0x4000),
+                part(0xffff_8000_0010_2000, 0x10_2000, 0x6000, 0x6000),
+            ]
+        );
+        // Without room for the mapping the blocks are left.
+        let found = shown(&blocks, &mapped, 2);
+        assert_eq!(found, [part(UNMAPPED, 0, 0x4000, 0), part(UNMAPPED | 0x10_0000, 0x10_0000, 0x8000, 0x4000)]);
+    }
+
+    #[test]
+    fn page_tables_are_found_in_the_words_of_linux() {
+        let text = "OSRELEASE=6.1.0\nNUMBER(phys_base)=-1048576\nSYMBOL(swapper_pg_dir)=ffffffff82a0a000\n";
+        assert_eq!(told_root(text), Some(0x290_a000));
+        assert_eq!(super::text(b"OSRELEASE=6\0rest"), Some(b"OSRELEASE=6".to_vec()));
+        assert_eq!(super::text(b"xOSRELEASE=6\0"), None);
+    }
+}
