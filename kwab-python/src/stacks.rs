@@ -106,4 +106,3 @@ fn frame(frame: &TraceFrame) -> Frame {
         at: frame.at.map(|at| at.to_string()),
     }
 }
-
