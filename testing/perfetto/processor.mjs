@@ -78,7 +78,22 @@ for (const file of files) {
   const wrong = await rows(
     "SELECT name, value FROM stats WHERE value > 0 AND severity IN ('error', 'data_loss')",
   );
+  // What an event was caused by stands in its argument `cause`, one part per arrow that leads to it; the first word of
+  // a part says the kind of arrow.
+  const causes = await rows(
+    'SELECT string_value AS words, (SELECT count(*) FROM flow WHERE slice_in = slice.id) AS arrows '
+      + "FROM slice JOIN args USING (arg_set_id) WHERE key = 'debug.cause'",
+  );
+  const kinds = {};
+  for (const { words, arrows } of causes) {
+    const parts = words.split('; ');
+    if (parts.length !== Number(arrows)) wrong.push({ name: words, value: `${arrows} arrows` });
+    parts.forEach((part) => { kinds[part.split(' ')[0]] = (kinds[part.split(' ')[0]] ?? 0) + 1; });
+  }
   print(JSON.stringify({
+    ...kinds,
+    processors: await count("track WHERE name GLOB 'CPU [0-9]*'"),
+    counters: await count("counter_track"),
     slices: await count('slice'),
     flows: await count('flow'),
     backward: await count(

@@ -377,7 +377,7 @@ fn a_dump_that_claims_more_memory_than_its_length_can_hold_is_no_core() {
     zeros.encode(&mut encoder);
     let end = encoder.position().expect("room");
     records[..4].copy_from_slice(&[Memory::KIND.0, (end - 4) as u8, 0, 0]);
-    let mut packed = vec![0; 128];
+    let mut packed = [0; 128];
     packed[..4].copy_from_slice(&(end as u32).to_le_bytes());
     let used = lz4::compress(&records[..end], &mut packed[4..], &mut [0; lz4::TABLE_LEN]).expect("room");
     writer.put_packed(SectionKind::MEMORY, Flags::COMPRESSED, 1, &packed[..4 + used], None);

