@@ -100,7 +100,11 @@ enum Command {
     /// Give Parquet files of kwab to DuckDB and DataFusion, and to Spark where that is asked for.
     Parquet(parquet::ParquetArguments),
     /// Pack the crates that can be published and look into the archives.
-    Package,
+    Package {
+        /// Compile each crate from its package and those of the others too, which takes minutes.
+        #[arg(long)]
+        verify: bool,
+    },
     /// Check SARIF of `kwab ci` against the JSON schema of SARIF 2.1.0.
     Sarif,
     /// Check the house rules.
@@ -166,7 +170,7 @@ pub fn main() -> ExitCode {
         Command::Readers(arguments) => readers::run(&arguments, consent),
         Command::Perfetto(arguments) => perfetto::run(&arguments),
         Command::Parquet(arguments) => parquet::run(&arguments),
-        Command::Package => package::run(),
+        Command::Package { verify } => package::run(verify),
         Command::Sarif => sarif::run(),
         Command::HouseRules => house_rules::run(),
         Command::Hostile(arguments) => hostile::run(&arguments),

@@ -80,7 +80,7 @@ const STEPS: &[Step] = &[
     Step { name: "browser", run: |consent, _| browser::run(&browser::BrowserArguments::default(), consent).map(drop) },
     Step { name: "perfetto", run: |_, _| perfetto_check() },
     Step { name: "parquet", run: |_, _| parquet::run(&parquet::ParquetArguments::default()).map(drop) },
-    Step { name: "package", run: |_, _| package::run().map(drop) },
+    Step { name: "package", run: |_, _| package::run(false).map(drop) },
     Step { name: "dist", run: |_, _| dist::run(&dist::DistArguments { quick: true }).map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },
     Step {
