@@ -94,10 +94,14 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     if runs.len() >= MOST_RANGES {
         return Err(CoreError::TooManyRanges(runs.len()));
     }
+    let room = MOST_RANGES - 1 - runs.len();
     let machine = match ram.has_sections() {
-        true => Machine::of(case, ram, MOST_RANGES - 1 - runs.len()).map_err(CoreError::TooMuch)?,
+        true => Machine::of(case, ram, room).map_err(CoreError::TooMuch)?,
         false => Machine::default(),
     };
+    if machine.blocks.len() > room {
+        return Err(CoreError::TooManyRanges(runs.len() + machine.blocks.len()));
+    }
     runs.retain(|run| !machine.shows(run.start));
     let count = (runs.len() + machine.shown.len() + 1) as u16;
     let notes_at = EHDR + PHDR * u64::from(count);

@@ -172,18 +172,18 @@ fn joined(runs: impl Iterator<Item = (u64, Range<u64>)>) -> Vec<(u64, Range<u64>
 
 /// The mapped parts of the blocks and, behind [`UNMAPPED`], those that are mapped nowhere.
 fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Vec<Shown> {
-    let mut shown = Vec::new();
+    let (mut shown, stored) = (Vec::new(), Stored::of(blocks));
     for (start, physical) in mapped {
-        shown.extend(stored(blocks, physical).map(|(paddr, length, offset)| Shown {
+        shown.extend(stored.parts(physical).map(|(paddr, length, offset)| Shown {
             vaddr: start.wrapping_add(paddr - physical.start),
             paddr,
             length,
             offset,
         }));
     }
-    // A block may need a header of its own when none of the mappings is kept.
+    // A block needs a header of its own when none of its mappings is kept, and one more for each mapping inside it.
     shown.sort_by_key(|part| std::cmp::Reverse(part.length));
-    shown.truncate(room.saturating_sub(blocks.len()));
+    shown.truncate(room.saturating_sub(blocks.len()) / 2);
     let mut covered: Vec<Range<u64>> = shown.iter().map(|part| part.paddr..part.paddr + part.length).collect();
     covered.sort_by_key(|part| part.start);
     let mut rest = Vec::new();
@@ -202,7 +202,7 @@ fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Ve
     }
     rest.sort_by_key(|part| std::cmp::Reverse(part.end - part.start));
     for part in rest.iter().take(room.saturating_sub(shown.len())) {
-        shown.extend(stored(blocks, part).map(|(paddr, length, offset)| Shown {
+        shown.extend(stored.parts(part).map(|(paddr, length, offset)| Shown {
             vaddr: UNMAPPED | paddr,
             paddr,
             length,
@@ -213,19 +213,33 @@ fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Ve
     shown
 }
 
-/// The parts of a range that are stored: physical address, length, offset.
-fn stored<'b>(blocks: &'b [Range<u64>], wanted: &'b Range<u64>) -> impl Iterator<Item = (u64, u64, u64)> + 'b {
-    let mut offset = 0;
-    let placed = blocks.iter().map(move |block| {
-        let at = offset;
-        offset += block.end - block.start;
-        (block, at)
-    });
-    let near = placed.skip_while(|(block, _)| block.end <= wanted.start);
-    near.take_while(|(block, _)| block.start < wanted.end).map(|(block, at)| {
-        let (start, end) = (block.start.max(wanted.start), block.end.min(wanted.end));
-        (start, end - start, at + (start - block.start))
-    })
+/// Blocks with the places that they have in the file.
+struct Stored<'b> {
+    blocks: &'b [Range<u64>],
+    offsets: Vec<u64>,
+}
+
+impl<'b> Stored<'b> {
+    fn of(blocks: &'b [Range<u64>]) -> Self {
+        let (mut offsets, mut end) = (Vec::with_capacity(blocks.len()), 0);
+        for block in blocks {
+            offsets.push(end);
+            end += block.end - block.start;
+        }
+        Self { blocks, offsets }
+    }
+
+    /// The parts of a range that are stored: physical address, length, offset.
+    fn parts(&self, wanted: &Range<u64>) -> impl Iterator<Item = (u64, u64, u64)> {
+        let (low, high) = (wanted.start, wanted.end);
+        // A hostile dump has as many blocks as mappings: the first one is not looked for from the beginning.
+        let from = self.blocks.partition_point(|block| block.end <= low);
+        let near = self.blocks[from..].iter().zip(&self.offsets[from..]);
+        near.take_while(move |(block, _)| block.start < high).map(move |(block, at)| {
+            let (start, end) = (block.start.max(low), block.end.min(high));
+            (start, end - start, at + (start - block.start))
+        })
+    }
 }
 
 #[cfg(test)]
