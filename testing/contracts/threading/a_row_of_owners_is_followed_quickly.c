@@ -7,7 +7,7 @@
 #include <linux/futex.h>
 
 #define ROW 900
-#define OTHERS 2500
+#define OTHERS 2000
 #define ATTEMPTS 5
 
 static unsigned words[ROW + 1], busy, started;
