@@ -135,7 +135,7 @@ impl View for TriageView {
         match item {
             Item::Headline => {
                 let mut lines = vec![Line::of(Tone::Head, told), Line::field("kernel", self.triage.kernel.clone())];
-                if self.triage.deliberate {
+                if self.triage.deliberate && !self.triage.has_findings() {
                     lines.push(Line::plain("the crash or the dump was requested: there is no bug to find"));
                 }
                 if !look.pictured {

@@ -246,11 +246,15 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
             .because_if(0.1, instruction(ctx));
         return vec![claim];
     }
-    // Of an address that a pattern makes, the rule of freed memory says more.
-    if death.fault_addr.or(death.ip).is_some_and(|addr| is_poison(addr).is_some()) {
+    // Of an address that a pattern makes, the rule of freed memory says more. A general protection fault does not name
+    // the address, but its instruction does.
+    let protection = death.vector == Some(13) && death.in_kernel;
+    let operands = ctx.instruction.iter().filter(|_| protection).flat_map(|at| &at.operands);
+    let mut addresses = death.fault_addr.or(death.ip).into_iter().chain(operands.filter_map(|it| it.address));
+    if addresses.any(|addr| is_poison(addr).is_some()) {
         return Vec::new();
     }
-    if death.vector == Some(13) && death.in_kernel {
+    if protection {
         let claim = Claim::new(format!("general protection fault in the kernel{}", ctx.in_culprit()))
             .because(0.4, "exception 13: often a non-canonical address; the dump does not show which", death.at)
             .because_if(0.1, instruction(ctx));
