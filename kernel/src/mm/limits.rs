@@ -81,29 +81,33 @@ impl AddressSpace {
     pub fn lock_range(&self, start: u64, end: u64, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
         let map = self.lock_to_change();
-        let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
-        // What is locked already counts once.
-        let known: u64 = locked.map(|vma| inside(vma, start, end)).sum();
-        if !map.may_lock(limits, ((end - start) / PAGE).saturating_sub(known)) {
-            return Err(Errno::ENOMEM);
-        }
+        let allowed = |map: &Map| {
+            let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
+            // What is locked already counts once.
+            let known: u64 = locked.map(|vma| inside(vma, start, end)).sum();
+            let more = ((end - start) / PAGE).saturating_sub(known);
+            if map.may_lock(limits, more) { Ok(()) } else { Err(Errno::ENOMEM) }
+        };
         let covered = map.vmas.is_covered(start, end);
-        self.edit(map, start, end, |vma| vma.flags = vma.flags.with(VmaFlags::LOCKED))?;
+        self.edit(map, start, end, allowed, |vma| vma.flags = vma.flags.with(VmaFlags::LOCKED))?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 
     /// `mlockall` and, with neither, `munlockall`. `ENOMEM` when everything there is exceeds the limit.
     pub fn lock_all(&self, everything: bool, future: bool, limits: &MemoryLimits) -> Result<(), Errno> {
         let mut map = self.lock_to_change();
-        if everything && map.vmas.pages() > limits.locked / PAGE && !current().locks_any_memory() {
-            return Err(Errno::ENOMEM);
-        }
-        map.lock_future = future;
+        let allowed = |map: &Map| {
+            let too_much = everything && map.vmas.pages() > limits.locked / PAGE && !current().locks_any_memory();
+            if too_much { Err(Errno::ENOMEM) } else { Ok(()) }
+        };
+        allowed(&map)?;
+        let before = core::mem::replace(&mut map.lock_future, future);
         let none = VmaFlags::default();
         let (add, remove) = if everything { (VmaFlags::LOCKED, none) } else { (none, VmaFlags::LOCKED) };
         if everything || !future {
             let change = |vma: &mut Vma| vma.flags = vma.flags.with(add).without(remove);
-            self.edit(map, 0, kernel_logic::vma::USER_END, change)?;
+            let done = self.edit(map, 0, kernel_logic::vma::USER_END, allowed, change);
+            return done.inspect_err(|_| self.lock().lock_future = before);
         }
         Ok(())
     }

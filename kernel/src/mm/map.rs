@@ -205,7 +205,7 @@ impl AddressSpace {
         frames::spare()?;
         let map = self.lock_to_change();
         let covered = map.vmas.is_covered(start, end);
-        self.edit(map, start, end, |vma| vma.flags = vma.flags.with(add).without(remove))?;
+        self.edit(map, start, end, |_| Ok(()), |vma| vma.flags = vma.flags.with(add).without(remove))?;
         if covered { Ok(()) } else { Err(Errno::ENOMEM) }
     }
 

@@ -181,21 +181,25 @@ impl AddressSpace {
         Ok(())
     }
 
-    /// Runs `change` on the ranges of `start..end`, with others running in between if there are very many. `map` is
-    /// locked to change it. What fails has changed the ranges before.
+    /// Runs `change` on the ranges of `start..end` if the map is `allowed` then, with others running in between if
+    /// there are very many. `map` is locked to change it. What fails later has changed the ranges before.
     pub(super) fn edit(
         &self,
         mut map: SpinGuard<'_, Map>,
         start: u64,
         end: u64,
+        allowed: impl Fn(&Map) -> Result<(), Errno>,
         change: impl Fn(&mut Vma),
     ) -> Result<(), Errno> {
         if map.vmas.len() <= FEW * RANGES {
+            allowed(&map)?;
             self.split_edges(start, end)?;
             return map.vmas.edit(start, end, change).map_err(vma_errno);
         }
         drop(map);
         let _alone = self.in_parts();
+        // Others may have changed it since: two threads must not share what is left of one limit.
+        allowed(&self.lock())?;
         let mut at = start;
         while at < end {
             let mut map = self.lock();
