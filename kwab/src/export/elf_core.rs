@@ -154,7 +154,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
 #[must_use]
 pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFrame>)> {
     let death = Postmortem::of(case);
-    let stack = |thread: &CoreThread<'_>| (thread.id, stacks::of_values(case, symbols, &death, &thread.values));
+    let stack = |thread: &CoreThread<'_>| (thread.id, stacks::of_values(case, symbols, &death, &thread.values()));
     threads(case, &death).iter().map(stack).collect()
 }
 

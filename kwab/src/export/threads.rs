@@ -5,28 +5,51 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kwab_format::record::{CpuState, RegId, RegisterRole, Registers, Task};
+use kwab_format::List;
+use kwab_format::record::{CpuState, Reg, RegId, RegisterRole, Registers, Task};
 
 use crate::analysis::Postmortem;
 use crate::model::{Case, Located};
 
 /// A thread of a core file.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct CoreThread<'a> {
     /// Its number in the system, as gdb shows it.
     pub id: u32,
     /// Its name; empty where the dump has none.
     pub name: &'a [u8],
-    /// Registers with their values.
-    pub values: Vec<(RegId, u64)>,
+    values: Values<'a>,
     /// Floating-point and vector state as the processor saves it.
     pub extended: &'a [u8],
+}
+
+/// Registers of a thread. Those of tens of thousands of threads are read where they lie.
+#[derive(Debug)]
+enum Values<'a> {
+    Known(Vec<(RegId, u64)>),
+    Recorded(Option<List<'a, Reg<'a>>>),
+}
+
+impl Values<'_> {
+    fn iter(&self) -> impl Iterator<Item = (RegId, u64)> {
+        let (known, recorded) = match self {
+            Self::Known(values) => (values.as_slice(), None),
+            Self::Recorded(values) => (&[][..], values.as_ref()),
+        };
+        let recorded = recorded.into_iter().flat_map(List::iter);
+        known.iter().copied().chain(recorded.filter_map(|reg| Some((reg.id?, reg.value?))))
+    }
 }
 
 impl CoreThread<'_> {
     /// A register; 0 where it is not known.
     pub(super) fn value(&self, id: RegId) -> u64 {
-        self.values.iter().find(|(known, _)| *known == id).map_or(0, |(_, value)| *value)
+        self.values.iter().find(|(known, _)| *known == id).map_or(0, |(_, value)| value)
+    }
+
+    /// Registers with their values.
+    pub(super) fn values(&self) -> Vec<(RegId, u64)> {
+        self.values.iter().collect()
     }
 }
 
@@ -51,13 +74,13 @@ pub(super) fn threads<'a>(case: &Case<'a>, death: &Postmortem) -> Vec<CoreThread
         let cpu = CPU_THREADS.saturating_add(dead_cpu(case, death));
         let id = of_death.and_then(|set| set.tid).or(death.tid).or(death.pid);
         let extended = of_death.and_then(|set| set.extended).unwrap_or_default();
-        found.add(id.filter(|id| *id != 0).unwrap_or(cpu), death.registers.clone(), extended);
+        let values = Values::Known(death.registers.clone());
+        found.add(id.filter(|id| *id != 0).unwrap_or(cpu), values, extended);
     }
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at && is_thread(set, death));
     for set in others {
-        let values: Vec<_> =
-            set.regs.iter().flat_map(kwab_format::List::iter).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
-        let known = |id: RegId| values.iter().any(|(other, _)| *other == id);
+        let values = Values::Recorded(set.regs);
+        let known = |id: RegId| values.iter().any(|(other, _)| other == id);
         let x86 = known(RegId::RIP) && known(RegId::RSP);
         if !(x86 || known(ARM64_PC) && known(ARM64_SP)) {
             continue;
@@ -72,7 +95,7 @@ pub(super) fn threads<'a>(case: &Case<'a>, death: &Postmortem) -> Vec<CoreThread
     if death.in_kernel && !found.threads.is_empty() {
         let left: Vec<_> = found.tasks.values().filter_map(|task| place(task)).collect();
         for (id, values) in left {
-            found.add(id, values, &[]);
+            found.add(id, Values::Known(values), &[]);
         }
     }
     found.threads
@@ -92,7 +115,7 @@ struct Found<'c, 'a> {
 
 impl<'a> Found<'_, 'a> {
     /// Adds a thread, unless its number is taken.
-    fn add(&mut self, id: u32, values: Vec<(RegId, u64)>, extended: &'a [u8]) {
+    fn add(&mut self, id: u32, values: Values<'a>, extended: &'a [u8]) {
         if self.threads.len() < MOST_THREADS && self.taken.insert(id) {
             let name = self.tasks.get(&id).and_then(|task| task.comm).unwrap_or_default();
             self.threads.push(CoreThread { id, name, values, extended });
@@ -114,7 +137,7 @@ fn is_thread(set: &Located<Registers<'_>>, death: &Postmortem) -> bool {
         return kernel_role;
     }
     // What was imported from a core file has the other threads as their kernel saved them: in their own code.
-    let mut regs = set.regs.iter().flat_map(kwab_format::List::iter);
+    let mut regs = set.regs.iter().flat_map(List::iter);
     let ip = regs.find(|reg| matches!(reg.id, Some(RegId::RIP | ARM64_PC))).and_then(|reg| reg.value);
     let in_program = ip.is_some_and(|ip| ip >> 63 == 0);
     set.pid == death.pid && (set.role == Some(RegisterRole::USER) || kernel_role && in_program)

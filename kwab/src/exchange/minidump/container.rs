@@ -57,7 +57,7 @@ impl<'f> Container<'f> {
             streams: Vec::new(),
             written: 0,
             text_left: Cell::new(length.saturating_add(MOST_SHARED).min(MOST_TEXT) as usize),
-            contexts_left: Cell::new(length.saturating_add(MOST_CONTEXTS)),
+            contexts_left: Cell::default(),
             missing: RefCell::default(),
         };
         let head = container.at(0, HEADER as u64)?;
@@ -71,6 +71,9 @@ impl<'f> Container<'f> {
         let location = Location { data_size: count.saturating_mul(12), rva: header.stream_directory_rva };
         let rows: Vec<MINIDUMP_DIRECTORY> = container.rows("directory", location, 0, u64::from(count), 12)?;
         container.streams = rows.into_iter().map(|row| (row.stream_type, row.location)).collect();
+        // Registers lie beside the streams: where these take most of the file, threads must share what is left.
+        let streams: u64 = container.streams.iter().map(|(_, location)| u64::from(location.data_size)).sum();
+        container.contexts_left = Cell::new(length.saturating_sub(streams).saturating_add(MOST_CONTEXTS));
         Ok(container)
     }
 
@@ -142,7 +145,8 @@ impl<'f> Container<'f> {
         Ok(bytes.pread_with(0, LE).ok())
     }
 
-    /// Whether the registers at a location may be read: those of all threads together are no longer than the file.
+    /// Whether the registers at a location may be read: those of all threads together are no longer than what the file
+    /// has beside its streams.
     pub(super) fn has_room_for(&self, context: Location) -> bool {
         let left = self.contexts_left.get().checked_sub(context.data_size.into());
         self.contexts_left.set(left.unwrap_or_default());

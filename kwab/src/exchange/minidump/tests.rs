@@ -123,7 +123,7 @@ fn mutated_minidumps_end_without_a_panic_and_within_their_bytes() {
 }
 
 #[test]
-fn registers_that_all_threads_share_are_read_as_far_as_the_file_is_long() {
+fn registers_that_all_threads_share_are_read_as_far_as_the_file_has_room_beside_its_streams() {
     const ROWS: u32 = 16_384;
     let mut bytes = sample();
     let (row, threads) = stream(&bytes, THREADS);
@@ -141,8 +141,8 @@ fn registers_that_all_threads_share_are_read_as_far_as_the_file_is_long() {
     assert!(report.dumps[0].bytes < 8 << 20, "{} of {}", report.dumps[0].bytes, bytes.len());
     let has_any = |set: &&kwab_format::record::Registers<'_>| set.regs.is_some_and(|regs| !regs.is_empty());
     let read = dump.case().registers.iter().map(|found| found.record).filter(|set| has_any(&set)).count();
-    assert!((700..720).contains(&read), "registers of {read} threads");
-    assert!(report.cut.expect("not all are read").contains("registers of 156"));
+    assert!((60..80).contains(&read), "registers of {read} threads");
+    assert!(report.cut.expect("not all are read").contains("registers of 163"));
 }
 
 #[test]
