@@ -41,10 +41,9 @@ pub(crate) struct Arguments {
 }
 
 impl Command {
-    /// Whether the command makes one report that `--json` prints whole.
+    /// Whether the command makes a report that `--json` prints.
     pub(crate) const fn reports(&self) -> bool {
-        let streams =
-            matches!(self, Self::Follow(_) | Self::Export(_) | Self::Cat(_) | Self::Mcp(_) | Self::McpCall(_));
+        let streams = matches!(self, Self::Export(_) | Self::Cat(_) | Self::Mcp(_) | Self::McpCall(_));
         let shows =
             matches!(self, Self::Report(_) | Self::Tui(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_));
         !streams && !shows

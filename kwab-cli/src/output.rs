@@ -3,11 +3,12 @@
 //! Text passes [`crate::paint`] on its way, so nothing from a dump, a log or a file name can steer the terminal.
 
 use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal as _, Write};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, OnceLock};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::Result;
 use kwab::output::{Inputs, Replace, Target, Unnamed};
@@ -102,6 +103,8 @@ struct Beside {
     /// Device and inode of the file that was there before.
     before: Option<(u64, u64)>,
     written: AtomicBool,
+    /// The file, once it has the first line of a command that reports as it goes on.
+    lines: Mutex<Option<File>>,
 }
 
 /// Files that were written.
@@ -125,15 +128,15 @@ pub(crate) fn set_beside(path: &Path) -> Result<()> {
     // A dump in a directory that the command reads is not named by an argument.
     let mut first = [0];
     let is_other =
-        |mut file: std::fs::File| io::Read::read(&mut file, &mut first).is_ok_and(|n| n == 1) && first != *b"{";
+        |mut file: File| io::Read::read(&mut file, &mut first).is_ok_and(|n| n == 1) && first != *b"{";
     if let Target::File(file) = &output.target
-        && std::fs::File::open(file).is_ok_and(is_other)
+        && File::open(file).is_ok_and(is_other)
     {
         anyhow::bail!("--json-out: {}: exists and is not a report; it is not replaced", crate::failure::shown(path));
     }
     // A second call would be a defect; the first one holds.
     let before = output.there();
-    let _ = BESIDE.set(Beside { output, before, written: AtomicBool::new(false) });
+    let _ = BESIDE.set(Beside { output, before, written: AtomicBool::new(false), lines: Mutex::new(None) });
     Ok(())
 }
 
@@ -151,18 +154,42 @@ pub(crate) fn has_beside() -> bool {
 
 /// Writes a report as JSON beside what is printed, where `--json-out` asks for it.
 pub(crate) fn beside(value: &impl serde::Serialize) -> Result<()> {
-    let Some(Beside { output, before, written }) = BESIDE.get() else { return Ok(()) };
-    if written.swap(true, Ordering::Relaxed) {
+    let Some(beside) = BESIDE.get() else { return Ok(()) };
+    if beside.written.swap(true, Ordering::Relaxed) {
         anyhow::bail!("--json-out: there is more than one report; choose a dump with --dump");
     }
-    if output.there() != *before {
-        let name = crate::failure::shown(output.path());
-        anyhow::bail!("--json-out: {name}: was written while this command ran; it is not replaced");
-    }
-    output.write(|out| {
+    beside.check_unchanged()?;
+    beside.output.write(|out| {
         serde_json::to_writer_pretty(plain::JsonWriter(&mut *out), value)?;
         out.write_all(b"\n")
     })
+}
+
+/// Adds a line of JSON to the file of `--json-out`, which has whole lines at every moment.
+pub(crate) fn beside_line(line: &str) -> Result<()> {
+    let Some(beside) = BESIDE.get() else { return Ok(()) };
+    let line = format!("{line}\n");
+    let path = beside.output.path();
+    let mut lines = beside.lines.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(file) = lines.as_mut() {
+        return file.write_all(line.as_bytes()).map_err(|error| about(path, system(&error)));
+    }
+    beside.check_unchanged()?;
+    beside.output.write(|out| out.write_all(line.as_bytes()))?;
+    let opened = OpenOptions::new().append(true).open(path);
+    *lines = Some(opened.map_err(|error| about(path, system(&error)))?);
+    Ok(())
+}
+
+impl Beside {
+    /// That the file is the one that was there when the command began.
+    fn check_unchanged(&self) -> Result<()> {
+        if self.output.there() != self.before {
+            let name = crate::failure::shown(self.output.path());
+            anyhow::bail!("--json-out: {name}: was written while this command ran; it is not replaced");
+        }
+        Ok(())
+    }
 }
 
 /// Where a command's result goes: looked at before any input is read.
@@ -203,7 +230,7 @@ impl Output {
     pub(crate) fn only_over(self, magic: &[u8], why: &str) -> Result<Self> {
         let mut first = Vec::new();
         if let Target::File(file) = &self.target
-            && let Ok(file) = std::fs::File::open(file)
+            && let Ok(file) = File::open(file)
         {
             io::Read::read_to_end(&mut io::Read::take(file, magic.len() as u64), &mut first)
                 .map_err(|error| about(&self.path, system(&error)))?;

@@ -476,3 +476,16 @@ fn kill_9_keeps_every_line_up_to_the_last_write_without_a_hole() {
     let lost = written.get(kept.len()).map_or(0, |first| killed.duration_since(*first).as_millis());
     println!("{} of {} lines are in the dump; the oldest that is lost was {lost} ms old", kept.len(), written.len());
 }
+
+#[test]
+fn the_events_are_in_the_file_of_json_out_beside_the_text() {
+    let folder = folder();
+    fs::write(folder.path().join("serial.log"), format!("{BANNER}{OOPS}")).expect("written");
+    let output = run(folder.path(), &["follow", "serial.log", "--once", "-o", "dumps", "--json-out", "events.jsonl"]);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).contains("a crash begins"), "{}", text(&output.stdout));
+    let lines = fs::read_to_string(folder.path().join("events.jsonl")).expect("written");
+    let kinds: Vec<Value> =
+        lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["event"].clone()).collect();
+    assert_eq!(kinds, ["begins", "crash", "ended"]);
+}

@@ -137,12 +137,14 @@ impl Session<'_> {
             other => other.into(),
         })?;
         for event in &events {
+            let line = serde_json::to_string(&FollowLine { schema: SCHEMA, event })?;
+            let line = kwab::plain::json(&line);
             if self.arguments.json {
-                let line = serde_json::to_string(&FollowLine { schema: SCHEMA, event })?;
-                output::to_stdout(|out| writeln!(out, "{}", kwab::plain::json(&line)))?;
+                output::to_stdout(|out| writeln!(out, "{line}"))?;
             } else {
                 output::text(&render::follow::line(event))?;
             }
+            output::beside_line(&line)?;
             match event {
                 FollowEvent::Crash(found) => {
                     self.crashes += 1;

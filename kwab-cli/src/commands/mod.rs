@@ -50,8 +50,8 @@ pub(crate) fn run(arguments: Arguments) -> Result<ExitCode> {
         pager::never();
     }
     if let Some(path) = &arguments.json_out {
-        let reports = arguments.command.as_ref().is_none_or(Command::reports);
-        if !reports || takes_the_terminal(&arguments) {
+        let reports = arguments.command.as_ref().map_or_else(|| !open::browses(&arguments.paths), Command::reports);
+        if !reports {
             anyhow::bail!("--json-out: this command makes no report; kwab help says which have --json");
         }
         output::set_beside(path)?;
