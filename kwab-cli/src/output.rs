@@ -127,8 +127,7 @@ pub(crate) fn set_beside(path: &Path) -> Result<()> {
     }
     // A dump in a directory that the command reads is not named by an argument.
     let mut first = [0];
-    let is_other =
-        |mut file: File| io::Read::read(&mut file, &mut first).is_ok_and(|n| n == 1) && first != *b"{";
+    let is_other = |mut file: File| io::Read::read(&mut file, &mut first).is_ok_and(|n| n == 1) && first != *b"{";
     if let Target::File(file) = &output.target
         && File::open(file).is_ok_and(is_other)
     {

@@ -76,6 +76,16 @@ fn completions_know_kinds_of_sections_and_rules_and_take_other_words() {
     }
 }
 
+#[test]
+fn fish_offers_kinds_of_sections_as_the_operand_of_cat_and_commands_as_that_of_schema() {
+    let script = stdout_of(folder().path(), &["completions", "fish"]);
+    for (command, word) in [("cat", "page-table"), ("schema", "audit-vm"), ("completions", "zsh")] {
+        let head = format!("complete -c kwab -n \"__fish_kwab_using_subcommand {command}\" -a \"");
+        let line = script.lines().find_map(|line| line.strip_prefix(&head)).unwrap_or_default();
+        assert!(line.trim_end_matches('"').split(' ').any(|one| one == word), "{command}: {line}");
+    }
+}
+
 /// What bash offers for the last of these words.
 fn offered(script: &Path, words: &[&str]) -> Vec<String> {
     let ask = "source \"$1\"; shift; COMP_WORDS=(\"$@\"); COMP_CWORD=$(($# - 1)); COMPREPLY=(); \

@@ -34,6 +34,10 @@ pub enum Tool {
     Python,
     /// The terminal in which screens are drawn.
     Tmux,
+    /// Two shells that complete commands of `kwab`.
+    Zsh,
+    /// The other one.
+    Fish,
 }
 
 /// One row: the tool, the program that shows it is there, the Debian packages that bring it, what it is for.
@@ -47,6 +51,8 @@ const TOOLS: &[(Tool, &str, &[&str], &str)] = &[
     (Tool::Arm64Gcc, "aarch64-linux-gnu-gcc", &["gcc-aarch64-linux-gnu"], "builds a module for arm64"),
     (Tool::Python, "python3", &["python3", "python3-venv"], "runs the Python package"),
     (Tool::Tmux, "tmux", &["tmux"], "shows the screens of the book"),
+    (Tool::Zsh, "zsh", &["zsh"], "tries completions"),
+    (Tool::Fish, "fish", &["fish"], "tries completions"),
     (Tool::Chromium, "chromium", &["chromium"], "opens reports as a reader does"),
 ];
 

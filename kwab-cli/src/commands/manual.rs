@@ -1,10 +1,12 @@
 //! `kwab schema COMMAND`, `kwab completions SHELL`, `kwab man [-o DIR]`: what the program says about itself.
 
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::CommandFactory as _;
+use clap_complete::Shell;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::bisect::report::BisectReport;
 use kwab::capture::CaptureReport;
@@ -66,9 +68,56 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
 /// Prints a completion script.
 pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut Arguments::command(), "kwab", &mut script);
+    let mut command = Arguments::command();
+    match arguments.shell {
+        Shell::Zsh => zsh(&command, &mut script)?,
+        shell => clap_complete::generate(shell, &mut command, "kwab", &mut script),
+    }
+    if arguments.shell == Shell::Fish {
+        fish_operands(&command, &mut script)?;
+    }
     output::to_stdout(|out| out.write_all(&script))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The script for zsh. That of `clap_complete` takes a command for the file that can stand in its place, and the word
+/// behind it for the command: it is made without these files, which are offered beside the commands.
+fn zsh(command: &clap::Command, script: &mut Vec<u8>) -> io::Result<()> {
+    const COMMANDS: &str = "\":: :_kwab_commands\"";
+    const EITHER: &str = "\
+_kwab_first() {
+    _alternative 'commands:command:_kwab_commands' 'files:dump or log:_files'
+}
+
+";
+    let options = command.get_arguments().filter(|argument| !argument.is_positional());
+    let mut bare = clap::Command::new("kwab").args(options).subcommands(command.get_subcommands());
+    let mut made = Vec::new();
+    clap_complete::generate(Shell::Zsh, &mut bare, "kwab", &mut made);
+    let made = String::from_utf8_lossy(&made).replacen(COMMANDS, "\":: :_kwab_first\"", 1);
+    let end = made.rfind("\nif [").map_or(made.len(), |at| at + 1);
+    script.write_all([&made[..end], EITHER, &made[end..]].concat().as_bytes())
+}
+
+/// The words that operands of commands can be: the script of `clap_complete` for fish knows those of options alone, and
+/// of `kwab help` none.
+fn fish_operands(command: &clap::Command, script: &mut Vec<u8>) -> io::Result<()> {
+    let mut put = |name: &str, words: &[String]| {
+        let words = words.join(" ");
+        writeln!(script, "complete -c kwab -n \"__fish_kwab_using_subcommand {name}\" -a \"{words}\"")
+    };
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    put("help", &shown.map(|sub| sub.get_name().to_owned()).collect::<Vec<_>>())?;
+    for sub in command.get_subcommands() {
+        for operand in sub.get_positionals() {
+            let values = operand.get_value_parser().possible_values();
+            let words: Vec<_> = values.into_iter().flatten().map(|value| value.get_name().to_owned()).collect();
+            if !words.is_empty() {
+                put(sub.get_name(), &words)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Prints or writes the manual.

@@ -18,19 +18,19 @@ pub(super) struct CoreThread<'a> {
     pub id: u32,
     /// Its name; empty where the dump has none.
     pub name: &'a [u8],
-    values: Values<'a>,
+    values: ThreadRegisters<'a>,
     /// Floating-point and vector state as the processor saves it.
     pub extended: &'a [u8],
 }
 
 /// Registers of a thread. Those of tens of thousands of threads are read where they lie.
 #[derive(Debug)]
-enum Values<'a> {
+enum ThreadRegisters<'a> {
     Known(Vec<(RegId, u64)>),
     Recorded(Option<List<'a, Reg<'a>>>),
 }
 
-impl Values<'_> {
+impl ThreadRegisters<'_> {
     fn iter(&self) -> impl Iterator<Item = (RegId, u64)> {
         let (known, recorded) = match self {
             Self::Known(values) => (values.as_slice(), None),
@@ -74,12 +74,12 @@ pub(super) fn threads<'a>(case: &Case<'a>, death: &Postmortem) -> Vec<CoreThread
         let cpu = CPU_THREADS.saturating_add(dead_cpu(case, death));
         let id = of_death.and_then(|set| set.tid).or(death.tid).or(death.pid);
         let extended = of_death.and_then(|set| set.extended).unwrap_or_default();
-        let values = Values::Known(death.registers.clone());
+        let values = ThreadRegisters::Known(death.registers.clone());
         found.add(id.filter(|id| *id != 0).unwrap_or(cpu), values, extended);
     }
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at && is_thread(set, death));
     for set in others {
-        let values = Values::Recorded(set.regs);
+        let values = ThreadRegisters::Recorded(set.regs);
         let known = |id: RegId| values.iter().any(|(other, _)| other == id);
         let x86 = known(RegId::RIP) && known(RegId::RSP);
         if !(x86 || known(ARM64_PC) && known(ARM64_SP)) {
@@ -95,7 +95,7 @@ pub(super) fn threads<'a>(case: &Case<'a>, death: &Postmortem) -> Vec<CoreThread
     if death.in_kernel && !found.threads.is_empty() {
         let left: Vec<_> = found.tasks.values().filter_map(|task| place(task)).collect();
         for (id, values) in left {
-            found.add(id, Values::Known(values), &[]);
+            found.add(id, ThreadRegisters::Known(values), &[]);
         }
     }
     found.threads
@@ -115,7 +115,7 @@ struct Found<'c, 'a> {
 
 impl<'a> Found<'_, 'a> {
     /// Adds a thread, unless its number is taken.
-    fn add(&mut self, id: u32, values: Values<'a>, extended: &'a [u8]) {
+    fn add(&mut self, id: u32, values: ThreadRegisters<'a>, extended: &'a [u8]) {
         if self.threads.len() < MOST_THREADS && self.taken.insert(id) {
             let name = self.tasks.get(&id).and_then(|task| task.comm).unwrap_or_default();
             self.threads.push(CoreThread { id, name, values, extended });

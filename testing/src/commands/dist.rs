@@ -8,12 +8,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
 use sha2::{Digest as _, Sha256};
 
 use crate::process::Call;
+use crate::setup::{self, Consent, Tool};
 use crate::{binary, paths};
 
 /// DistArguments of `dist`.
@@ -40,7 +42,8 @@ const FILES: &[&str] = &[
 ];
 
 /// Runs the command.
-pub fn run(arguments: &DistArguments) -> Result<ExitCode> {
+pub fn run(arguments: &DistArguments, consent: Consent) -> Result<ExitCode> {
+    setup::require(&[Tool::Zsh, Tool::Fish], consent)?;
     let program = if arguments.quick { binary::kwab()? } else { released()? };
     let name = format!("kwab-{}-{}", env!("CARGO_PKG_VERSION"), host()?);
     let folder = paths::build("dist")?;
@@ -139,6 +142,41 @@ fn try_out(folder: &Path, name: &str, archive: &Path) -> Result<()> {
     // Status 1 says that there is a finding.
     let found = judged.status.code() == Some(1) && judged.stdout.contains("[NULL]");
     ensure!(found, "the packed program says of a known dump: {}{}", judged.stdout, judged.stderr);
-    Call::new("bash").arg("-n").arg(tree.join("share/bash-completion/completions/kwab")).capture()?;
+    complete(&tree)?;
     fs::remove_dir_all(&tried).context("removing what was tried")
+}
+
+/// Lines that are typed, and what each becomes when Tab is pressed behind it. bash is asked by a test of `kwab-cli`.
+const TYPED: &[(&str, &str)] = &[
+    ("kwab tri", "kwab triage"),
+    ("kwab clean.k", "kwab clean.kwab"),
+    ("kwab cat clean.k", "kwab cat clean.kwab"),
+    ("kwab cat clean.kwab page-t", "kwab cat clean.kwab page-table"),
+    ("kwab export clean.kwab --to minid", "kwab export clean.kwab --to minidump"),
+    ("kwab audit-vm clean.kwab --rule VM-COUNT-", "kwab audit-vm clean.kwab --rule VM-COUNT-LOW"),
+    ("kwab schema verify", "kwab schema verify-pages"),
+    ("kwab help audi", "kwab help audit-vm"),
+];
+
+/// Asks the shells what they complete with the scripts of the archive.
+fn complete(tree: &Path) -> Result<()> {
+    const LIMIT: Duration = Duration::from_secs(60);
+    Call::new("bash").arg("-n").arg(tree.join("share/bash-completion/completions/kwab")).capture()?;
+    let (typed, dumps) = (TYPED.iter().map(|row| row.0), paths::root().join("testing/dumps"));
+    let zsh = Call::new("zsh").arg("-f").arg(paths::root().join("testing/shells/complete.zsh"));
+    let zsh = zsh.arg(tree.join("share/zsh/site-functions")).args(typed.clone()).folder(&dumps);
+    let script = tree.join("share/fish/vendor_completions.d/kwab.fish");
+    let asked =
+        "source $argv[1]; for line in $argv[2..]; complete -C $line | string match -r '^[^\\t]+' | head -1; end";
+    let fish = Call::new("fish").args(["--no-config", "-c", asked]).arg(script).args(typed).folder(&dumps);
+    let (zsh, fish) = (zsh.limit(LIMIT).capture()?.stdout, fish.limit(LIMIT).capture()?.stdout);
+    for (number, (typed, wanted)) in TYPED.iter().enumerate() {
+        let line = |said: &str| said.lines().nth(number).unwrap_or_default().trim_end().to_owned();
+        ensure!(line(&zsh) == *wanted, "zsh makes {:?} of {typed:?}", line(&zsh));
+        // fish names the word alone.
+        let word = wanted.rsplit(' ').next().unwrap_or_default();
+        ensure!(line(&fish) == word, "fish offers {:?} for {typed:?}", line(&fish));
+    }
+    println!("zsh and fish complete {} lines each", TYPED.len());
+    Ok(())
 }

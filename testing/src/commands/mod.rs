@@ -160,7 +160,7 @@ pub fn main() -> ExitCode {
         Command::Contracts(arguments) => contracts::run(&arguments, consent),
         Command::Crashes(arguments) => crashes::run(&arguments, consent),
         Command::Demo => demo::run(consent),
-        Command::Dist(arguments) => dist::run(&arguments),
+        Command::Dist(arguments) => dist::run(&arguments, consent),
         Command::Events => events::run(consent),
         Command::Exam(arguments) => exam::run(&arguments, consent),
         Command::Examples(arguments) => examples::run(&arguments, consent),

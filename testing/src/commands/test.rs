@@ -81,7 +81,7 @@ const STEPS: &[Step] = &[
     Step { name: "perfetto", run: |_, _| perfetto_check() },
     Step { name: "parquet", run: |_, _| parquet::run(&parquet::ParquetArguments::default()).map(drop) },
     Step { name: "package", run: |_, _| package::run(false).map(drop) },
-    Step { name: "dist", run: |_, _| dist::run(&dist::DistArguments { quick: true }).map(drop) },
+    Step { name: "dist", run: |consent, _| dist::run(&dist::DistArguments { quick: true }, consent).map(drop) },
     Step { name: "sarif", run: |_, _| sarif::run().map(drop) },
     Step {
         name: "selftest",
