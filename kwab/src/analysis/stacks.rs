@@ -53,12 +53,17 @@ pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack>
         }
         saved.push(stack);
     }
-    // What was walked says how far it can be trusted; what was printed does not.
+    // What was walked says how far it can be trusted; what was printed does not, but may know more of the way.
+    let mut told: BTreeMap<u32, usize> = BTreeMap::new();
+    let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
+    of_tasks.filter_map(|frame| frame.tid.or(frame.pid)).for_each(|tid| *told.entry(tid).or_default() += 1);
+    let is_whole = |stack: &&Stack, tid: &u32| told.get(tid).is_none_or(|printed| stack.frames.len() >= *printed);
     let walked: BTreeSet<u32> = saved
         .iter()
         .filter(|stack| !stack.user)
-        .flat_map(|stack| &stack.owners)
-        .filter_map(|owner| named_tid(owner))
+        .flat_map(|stack| {
+            stack.owners.iter().filter_map(|owner| named_tid(owner)).filter(move |tid| is_whole(&stack, tid))
+        })
         .collect();
     let printed = printed(case, symbols, &tasks, |tid| walked.contains(&tid));
     grouped(saved.into_iter().chain(printed))
@@ -160,9 +165,10 @@ fn of_registers(
 /// `sh[7], sleeping: pipe read`.
 fn task_name(tasks: &Tasks<'_, '_>, tid: Option<u32>) -> Option<String> {
     let tid = tid?;
-    let Some(task) = tasks.get(&tid) else {
-        return Some(format!("[{tid}]"));
-    };
+    Some(tasks.get(&tid).map_or_else(|| format!("[{tid}]"), |task| name_of(task, tid)))
+}
+
+fn name_of(task: &Task<'_>, tid: u32) -> String {
     let mut name = format!("{}[{tid}]", text(task.comm));
     if let Some(state) = task.state.and_then(kwab_format::record::TaskState::name) {
         name.push_str(&format!(", {state}"));
@@ -171,12 +177,19 @@ fn task_name(tasks: &Tasks<'_, '_>, tid: Option<u32>) -> Option<String> {
     if !reason.is_empty() {
         name.push_str(&format!(": {reason}"));
     }
-    Some(name)
+    name
 }
 
 /// Frames that the kernel printed for its tasks.
 fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(u32) -> bool) -> Vec<Stack> {
     let mut stacks: BTreeMap<(u32, u32), Stack> = BTreeMap::new();
+    // Each processor of Linux has an idle thread of number 0: its frames stand behind it.
+    let idle: Vec<_> = case.tasks.iter().filter(|task| task.tid == Some(0)).collect();
+    let owner = |frame: &Located<kwab_format::record::Frame<'_>>, tid| {
+        let before = idle.partition_point(|task| task.at < frame.at);
+        let own = before.checked_sub(1).filter(|_| tid == 0).map(|number| name_of(idle[number], tid));
+        own.or_else(|| task_name(tasks, Some(tid)))
+    };
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
     for frame in of_tasks {
         let Some(tid) = frame.tid.or(frame.pid).filter(|tid| !known(*tid)) else { continue };
@@ -184,7 +197,7 @@ fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: imp
             break;
         }
         let stack = stacks.entry((frame.trace.unwrap_or(0), tid)).or_insert_with(|| Stack {
-            owners: task_name(tasks, Some(tid)).map(|task| format!("task {task}")).into_iter().collect(),
+            owners: owner(frame, tid).map(|task| format!("task {task}")).into_iter().collect(),
             user: false,
             frames: Vec::new(),
             stopped: None,

@@ -10,7 +10,7 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::registers::Processor;
 use super::vmcore::Vmcore;
-use super::{Nmi, Snapshot};
+use super::{Nmi, Snapshot, linux};
 use crate::model::bulk::{self, BulkMemory, Totals};
 use crate::model::emit::DumpWriter;
 
@@ -46,17 +46,26 @@ pub(super) fn put<W: Write>(
     identity(writer, snapshot, wall_ns);
     // The one that does something says most about a hang.
     let chosen = snapshot.processors.iter().find(|one| !one.halted).or(snapshot.processors.first());
-    if let Some(chosen) = chosen {
-        cause(writer, snapshot, chosen);
+    let death = snapshot.linux.as_ref().and_then(|linux| linux.death.as_ref());
+    match (death, chosen) {
+        (Some(death), _) => death.records().for_each(|(section, record)| writer.put_raw(section, record)),
+        (None, Some(chosen)) => cause(writer, snapshot, chosen),
+        (None, None) => {}
     }
     for processor in &snapshot.processors {
-        let role = if chosen == Some(processor) { RegisterRole::FAULT } else { RegisterRole::STOPPED };
-        of_processor(writer, processor, role);
+        let is_chosen = chosen == Some(processor) && death.is_none();
+        let role = if is_chosen { RegisterRole::FAULT } else { RegisterRole::STOPPED };
+        of_processor(writer, processor, role, running(snapshot, processor));
     }
     for piece in &snapshot.pieces {
         of_memory(writer, snapshot, piece);
     }
-    for text in &snapshot.missing {
+    if let Some(linux) = &snapshot.linux {
+        linux::put_threads(writer, linux);
+        linux::put_log(writer, linux);
+    }
+    let of_linux = snapshot.linux.iter().flat_map(|linux| &linux.missing);
+    for text in snapshot.missing.iter().chain(of_linux) {
         let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
         writer.put(SectionKind::NOTES, &note);
     }
@@ -80,6 +89,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
     let note = snapshot.kernel.as_ref().and_then(|kernel| kernel.build_id.as_ref());
     let file = from_file(snapshot);
+    let died = snapshot.linux.as_ref().is_some_and(|linux| linux.death.is_some());
     let reason: &[u8] = if file { b"taken from a core of the machine" } else { b"captured through QEMU's monitor" };
     writer.put(
         SectionKind::IDENTITY,
@@ -90,7 +100,13 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
             kernel_offset: offset,
             arch: Some(Arch::X86_64),
             wall_ns: wall_ns.filter(|_| !file),
-            reason: Some(if file { Reason::LIVE } else { Reason::HANG }),
+            reason: Some(if died {
+                Reason::KERNEL_CRASH
+            } else if file {
+                Reason::LIVE
+            } else {
+                Reason::HANG
+            }),
             reason_text: Some(reason),
             producer: Some(concat!("kwab capture ", env!("CARGO_PKG_VERSION")).as_bytes()),
             cpus: u32::try_from(snapshot.processors.len()).ok().filter(|count| *count > 0),
@@ -152,10 +168,18 @@ fn cause<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, processor: &
     writer.put(SectionKind::CAUSE, &record);
 }
 
-fn of_processor<W: Write>(writer: &mut DumpWriter<W>, processor: &Processor, role: RegisterRole) {
+/// The number of the thread on a processor, where the memory says it; idle ones have the number 0 on all.
+fn running(snapshot: &Snapshot, processor: &Processor) -> Option<u32> {
+    let mut threads = snapshot.linux.iter().flat_map(|linux| &linux.threads).map(|(thread, _)| thread);
+    let thread = threads.find(|thread| thread.runs && thread.cpu == Some(processor.number))?;
+    Some(thread.tid).filter(|tid| *tid != 0)
+}
+
+fn of_processor<W: Write>(writer: &mut DumpWriter<W>, processor: &Processor, role: RegisterRole, tid: Option<u32>) {
     let regs: Vec<Reg<'_>> = processor.registers.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
     let record = Registers {
         role: Some(role),
+        tid,
         arch: Some(Arch::X86_64),
         regs: Some(List::new(&regs)),
         stamp: Stamp { cpu: Some(processor.number), ..Stamp::default() },

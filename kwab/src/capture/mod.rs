@@ -13,6 +13,7 @@
 pub(crate) mod core_file;
 mod dump;
 pub mod image;
+pub mod linux;
 pub mod qmp;
 pub mod registers;
 pub mod vmcore;
@@ -26,10 +27,12 @@ use std::time::{Duration, Instant};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::memory::Tables;
 pub use crate::model::bulk::Totals;
 use crate::model::emit::DumpWriter;
 pub use dump::MemoryPiece;
 use image::Kernel;
+use linux::Linux;
 use qmp::{Heard, Session};
 use registers::Processor;
 use serde_json::json;
@@ -137,6 +140,8 @@ pub struct Snapshot {
     pub core: Option<Vmcore>,
     /// The kernel in it.
     pub kernel: Option<Kernel>,
+    /// What that kernel says in its memory, when it is a Linux.
+    pub linux: Option<Linux>,
 }
 
 impl Snapshot {
@@ -249,7 +254,20 @@ fn read(session: &mut Session, nmi: Nmi, level: &Level) -> Result<Snapshot, Capt
     missing.extend(core.iter().flat_map(|core| core.missing.clone()));
     let tables = processors.iter().find_map(image::tables);
     let kernel = core.as_ref().zip(tables).and_then(|(core, tables)| image::find(core, tables));
-    Ok(Snapshot { qemu: session.version().to_owned(), nmi, processors, pieces, missing, core, kernel })
+    let (core, linux) = core.map_or((None, None), |mut core| {
+        let linux = told(&mut core, &processors);
+        (Some(core), linux)
+    });
+    Ok(Snapshot { qemu: session.version().to_owned(), nmi, processors, pieces, missing, core, kernel, linux })
+}
+
+/// Reads what a Linux says in the memory of a core; a core without its words about itself gets them.
+fn told(core: &mut Vmcore, processors: &[Processor]) -> Option<Linux> {
+    if core.info.is_none() {
+        let tables: Vec<Tables> = processors.iter().filter_map(image::tables).collect();
+        core.info = image::described(core, &tables);
+    }
+    linux::read(core, processors)
 }
 
 /// Lets QEMU write all memory into a file of `folder`, which has no name any more when this returns.
@@ -288,7 +306,7 @@ fn all_memory(session: &mut Session, folder: &Path) -> Result<Vmcore, CaptureErr
 /// # Errors
 /// [`CaptureError`] when it is not such a core.
 pub fn of_core(file: File) -> Result<Snapshot, CaptureError> {
-    let core = Vmcore::open(file)?;
+    let mut core = Vmcore::open(file)?;
     let (processors, mut missing) = (core.processors.clone(), core.missing.clone());
     let tables = processors.iter().find_map(image::tables).or_else(|| image::told_tables(&core));
     if processors.is_empty() {
@@ -307,7 +325,8 @@ pub fn of_core(file: File) -> Result<Snapshot, CaptureError> {
     }
     let kernel = tables.and_then(|tables| image::find(&core, tables));
     let (qemu, nmi) = (String::new(), Nmi::NotSent);
-    Ok(Snapshot { qemu, nmi, processors, pieces, missing, core: Some(core), kernel })
+    let linux = told(&mut core, &processors);
+    Ok(Snapshot { qemu, nmi, processors, pieces, missing, core: Some(core), kernel, linux })
 }
 
 /// What is read around the pointers of a processor: whether it is code, the range, and the byte that matters most.

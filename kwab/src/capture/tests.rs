@@ -236,7 +236,7 @@ fn machine() -> Vec<(u64, Vec<u8>)> {
 }
 
 /// An ELF core with this memory, one segment each, and these notes.
-fn core_of(memory: &[(u64, Vec<u8>)], notes: &[u8]) -> Vec<u8> {
+pub(super) fn core_of(memory: &[(u64, Vec<u8>)], notes: &[u8]) -> Vec<u8> {
     let count = memory.len() as u64 + 1;
     let mut core = vec![0; 64];
     core[..7].copy_from_slice(b"\x7fELF\x02\x01\x01");
@@ -259,14 +259,14 @@ fn core_of(memory: &[(u64, Vec<u8>)], notes: &[u8]) -> Vec<u8> {
     core
 }
 
-fn file(bytes: &[u8]) -> std::fs::File {
+pub(super) fn file(bytes: &[u8]) -> std::fs::File {
     let mut file = tempfile::tempfile().expect("a file");
     file.write_all(bytes).expect("written");
     file
 }
 
 /// A note of QEMU with these control registers and instruction pointer.
-fn qemu_note(cr3: u64, ip: u64) -> Vec<u8> {
+pub(super) fn qemu_note(cr3: u64, ip: u64) -> Vec<u8> {
     let mut body = vec![0; 8 + 8 * 18 + 24 * 10 + 8 * 6];
     body[8 + 8 * 16..][..8].copy_from_slice(&ip.to_le_bytes());
     body[8 + 8 * 18 + 24 * 10 + 24..][..8].copy_from_slice(&cr3.to_le_bytes());

@@ -124,8 +124,7 @@ impl Vmcore {
     /// A line of the kernel's words about itself.
     #[must_use]
     pub fn told(&self, name: &str) -> Option<&str> {
-        let mut lines = self.info.as_deref()?.lines().filter_map(|line| line.split_once('='));
-        lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
+        line(self.info.as_deref()?, name)
     }
 
     fn notes(&mut self, mut bytes: &[u8]) {
@@ -143,6 +142,12 @@ impl Vmcore {
         let found = if full.is_empty() { plain } else { full };
         self.processors.extend(found);
     }
+}
+
+/// The value of a line `NAME=VALUE`.
+pub(super) fn line<'t>(info: &'t str, name: &str) -> Option<&'t str> {
+    let mut lines = info.lines().filter_map(|line| line.split_once('='));
+    lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
 /// Whether a segment is physical memory; all ones is the address of what has none.

@@ -138,7 +138,9 @@ fn add_frame(row: &mut TaskRow, frame: &Frame<'_>) {
     let scheduler = symbol.starts_with("__schedule") || symbol == "schedule" || symbol.starts_with("context_switch");
     let scanned = frame.trust == Some(kwab_format::record::FrameTrust::SCAN);
     let shown = row.place.split(" < ").filter(|part| !part.is_empty()).count();
-    if !scheduler && !scanned && shown < 3 {
+    // What a thread waits in may be told before its stack.
+    let told = row.place == symbol;
+    if !scheduler && !scanned && !told && shown < 3 {
         if !row.place.is_empty() {
             row.place.push_str(" < ");
         }
