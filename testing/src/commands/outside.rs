@@ -2,7 +2,9 @@
 //!
 //! Our kernel and Linux run a program that has a known text on its stack. `kwab`'s capture takes all RAM through the
 //! machine protocol. The text must be found, the kernel's build-id must be that of the image that runs, and a few
-//! hundred addresses of the kernel must translate as QEMU's own walker translates them (`gva2gpa` of its monitor).
+//! hundred addresses of the kernel must translate as QEMU's own walker translates them (`gva2gpa` of its monitor). Of
+//! Linux, whose image is not there, its log must be what the console showed, its processes those that the guest listed
+//! before, and every thread that does not run must stand on a stack that goes back to the thread's begin.
 
 use std::fs;
 use std::ops::Range;
@@ -12,7 +14,7 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use kwab::capture::qmp::Session;
-use kwab::capture::{Level, Options, capture};
+use kwab::capture::{Level, Options, Snapshot, capture};
 use kwab::memory::{Ram, Space, Wanted, walk};
 use kwab::model::{Depth, Dump};
 use kwab::report::address::search::{Pattern, search};
@@ -44,16 +46,19 @@ fn under(kernel: Which, consent: Consent) -> Result<String> {
     let folder = paths::build("outside")?;
     let socket = folder.join("qmp");
     let _ = fs::remove_file(&socket);
-    let script = format!("text='{TEXT}'; echo READY; sleep 100");
+    // The shell lists the processes without starting one.
+    let list = "for p in /proc/[0-9]*; do read c < $p/comm; echo TASK ${p#/proc/} $c; done";
+    let script = format!("text='{TEXT}'; {list}; echo READY; sleep 100");
     let options = Boot::once(kernel, &["/bin/sh", "-c", &script]).memory(256).processors(2);
     let mut machine = boot::machine(&options, consent)?;
     machine.extra.extend(["-qmp".to_owned(), format!("unix:{},server=on,wait=off", socket.display())]);
-    let mut said = None;
+    let (mut said, mut console) = (None, Vec::new());
     let outcome = run(&machine, Limits::seconds(120), |line| {
         if line.contains("READY") {
-            said = Some(captured(&machine.kernel, kernel == Which::Ours, &socket, &folder));
+            said = Some(captured(&machine.kernel, kernel == Which::Ours, &socket, &folder, &console));
             return Next::Stop;
         }
+        console.push(line.to_owned());
         Next::Go
     })?;
     match said {
@@ -63,7 +68,7 @@ fn under(kernel: Which, consent: Consent) -> Result<String> {
 }
 
 /// Takes the memory and compares.
-fn captured(kernel: &Path, is_ours: bool, socket: &Path, folder: &Path) -> Result<String> {
+fn captured(kernel: &Path, is_ours: bool, socket: &Path, folder: &Path, console: &[String]) -> Result<String> {
     let stream = UnixStream::connect(socket)?;
     stream.set_read_timeout(Some(Duration::from_millis(250)))?;
     let mut session = Session::open(Box::new(stream.try_clone()?), Box::new(stream))?;
@@ -90,7 +95,46 @@ fn captured(kernel: &Path, is_ours: bool, socket: &Path, folder: &Path) -> Resul
     let kernel = snapshot.kernel.as_ref().context("no kernel was found in the memory")?;
     let mapped = compare(&mut session, &ram, &space, kernel.start..kernel.end)?;
     let (all, zeros) = (totals.bytes >> 20, totals.zeros >> 20);
-    Ok(format!("{all} MiB captured, {zeros} MiB of them zeros; {mapped} of {ADDRESSES} addresses mapped alike"))
+    let told = if is_ours { String::new() } else { of_linux(&snapshot, console)? };
+    Ok(format!("{all} MiB captured, {zeros} MiB of them zeros; {mapped} of {ADDRESSES} addresses mapped alike{told}"))
+}
+
+/// Compares what was read out of Linux's memory with what the guest said of itself.
+fn of_linux(snapshot: &Snapshot, console: &[String]) -> Result<String> {
+    /// The functions that a thread of Linux begins in.
+    const BEGINS: [&str; 3] = ["ret_from_fork", "entry_SYSCALL_64", "secondary_startup_64"];
+    let linux = snapshot.linux.as_ref().context("no Linux was found in the memory")?;
+    ensure!(linux.missing.is_empty(), "{:?}", linux.missing);
+    let log = String::from_utf8_lossy(&linux.log);
+    let lines: Vec<&str> = log.lines().filter_map(|line| line.split_once("] ")).map(|(_, text)| text).collect();
+    ensure!(lines.first().is_some_and(|line| line.starts_with("Linux version ")), "the log begins {:?}", lines.first());
+    let shown =
+        console.iter().filter_map(|line| line.strip_prefix('[')?.split_once("] ")).map(|(_, text)| text.trim_end());
+    let lacking: Vec<&str> = shown.clone().filter(|text| !lines.iter().any(|line| line.trim_end() == *text)).collect();
+    ensure!(lacking.is_empty(), "the console showed what the log lacks: {lacking:?}");
+    let name = |pid: &str| {
+        let pid: u32 = pid.parse().ok()?;
+        let found = linux.threads.iter().find(|(thread, _)| thread.tid == pid)?;
+        Some(String::from_utf8_lossy(&found.0.name).into_owned())
+    };
+    let listed: Vec<(&str, &str)> =
+        console.iter().filter_map(|line| line.trim_end().strip_prefix("TASK ")?.split_once(' ')).collect();
+    ensure!(listed.len() > 20, "the guest listed {} processes", listed.len());
+    // /proc shows long names of kernel threads, which lie elsewhere, and a worker has its queue's name while it works.
+    let is_same = |listed: &str, read: &str| {
+        listed == read || read.len() == 15 && listed.starts_with(read) || listed.starts_with("kworker/")
+    };
+    let other = listed.iter().find(|(pid, comm)| !name(pid).is_some_and(|name| is_same(comm, &name)));
+    ensure!(other.is_none(), "the guest lists {other:?}, its memory has {:?}", other.map(|(pid, _)| name(pid)));
+    let mut frames = 0;
+    for (thread, stack) in linux.threads.iter().filter(|(thread, _)| !thread.runs) {
+        let last = stack.last().map(|frame| String::from_utf8_lossy(&frame.name).into_owned()).unwrap_or_default();
+        let ends = stack.len() > 2 && BEGINS.iter().any(|begin| last.starts_with(begin));
+        ensure!(ends, "the stack of {} [{}] ends in {last:?}", String::from_utf8_lossy(&thread.name), thread.tid);
+        frames += stack.len();
+    }
+    let threads = linux.threads.len();
+    Ok(format!("; {} lines of log, {threads} threads, {frames} frames", lines.len()))
 }
 
 /// Translates addresses here and in QEMU; how many are mapped.
