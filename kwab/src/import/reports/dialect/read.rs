@@ -261,6 +261,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             return Took::End;
         }
         Use::Line | Use::Mark => {
+            builder.marked |= what == Use::Mark;
             said(builder, captures);
             stopped(builder, captures, line, position);
             if let Some(found) = registers::line(line) {
