@@ -130,6 +130,11 @@ title = "lemon: {kind} in {function}"
         (report.cpu, report.pid, report.comm.as_deref(), report.registers.len()),
         (Some(1), Some(12), Some("shell"), 1)
     );
+    // What the row skips is no frame of the failure for those who read the dump.
+    let stack = |at: usize| report.stacks[at].frames.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
+    let (failure, way): (Vec<_>, Vec<_>) = (stack(0), stack(1));
+    assert_eq!((failure, way), (vec!["read_inode"], vec!["lemon_panic"]));
+    assert_eq!(report.stacks[1].title.as_deref(), Some("the way into the panic"));
 }
 
 #[test]
