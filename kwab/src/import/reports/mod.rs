@@ -632,28 +632,7 @@ impl Recogniser {
         if doubtful && first.is_some() {
             builder.head_function = first;
         }
-        self.part_way(builder, row);
-    }
-
-    /// Parts the frames by which a kernel enters its panic from those of the failure, where the row alone knows their
-    /// names: readers of the dump blame the innermost frame that they do not know.
-    fn part_way(&self, builder: &mut Builder, row: usize) {
-        let stacks = &mut builder.report.stacks;
-        let crash = stacks.iter().position(|stack| stack.kind == report::StackKind::Crash);
-        let Some(stack) = crash.and_then(|at| stacks.get_mut(at)) else { return };
-        let of_row = |name: &str| dialect::read::skips(&self.dialects, row, name);
-        let names = stack.frames.iter().map_while(|frame| frame.symbol.as_deref());
-        let way = names.take_while(|name| of_row(name) || function::is_skipped(name)).count();
-        let names = stack.frames[..way].iter().filter_map(|frame| frame.symbol.as_deref());
-        let is_told = names.clone().any(|name| !function::is_skipped(name));
-        let place = builder.report.location.as_ref().and_then(|frame| frame.symbol.as_deref());
-        let holds_place = place.is_some_and(|place| names.clone().any(|name| name == place));
-        if is_told && !holds_place && way < stack.frames.len() && stacks.len() < report::MOST_STACKS {
-            let behind = stacks[crash.unwrap_or(0)].frames.split_off(way);
-            let frames = std::mem::replace(&mut stacks[crash.unwrap_or(0)].frames, behind);
-            let title = Some("the way into the panic".to_owned());
-            stacks.push(report::Stack { kind: report::StackKind::Repeated, title, frames, ..report::Stack::default() });
-        }
+        dialect::read::part_way(&self.dialects, builder, row);
     }
 
     fn new_boot(&mut self) {

@@ -130,7 +130,7 @@ title = "lemon: {kind} in {function}"
         (report.cpu, report.pid, report.comm.as_deref(), report.registers.len()),
         (Some(1), Some(12), Some("shell"), 1)
     );
-    // What the row skips is no frame of the failure for those who read the dump.
+    // What the row skips is not a frame of the failure for those who read the dump.
     let stack = |at: usize| report.stacks[at].frames.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
     let (failure, way): (Vec<_>, Vec<_>) = (stack(0), stack(1));
     assert_eq!((failure, way), (vec!["read_inode"], vec!["lemon_panic"]));
@@ -543,4 +543,22 @@ fn the_panic_of_linux_behind_other_words_counts_when_its_last_lines_follow() {
     );
     assert_eq!(report.class, Class::Panic);
     assert!(reports("Job error: Kernel panic - not syncing: Attempted to kill init!\nsee the attachment\n").is_empty());
+}
+
+#[test]
+fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_their_function_and_place() {
+    // Shape: osfmk/i386/trap.c of XNU
+    let trap = only(
+        "panic(cpu 0 caller 0xffffff8007dd155a): Kernel trap at 0xffffff7f88881f3b, type 14=page fault, registers:\n\
+         CR0: 0x000000008001003b, CR2: 0x0000000000000018, CR3: 0x00000000040bc000, CR4: 0x0000000000002660\n\
+         Backtrace (CPU 0), Frame : Return Address\n\
+         0xffffff80e945dc50 : 0xffffff8007cde792 mach_kernel : _panic + 0xe2\n\
+         0xffffff80e945ded0 : 0xffffff7f88881f3b org.demo.fs : _demo_sync + 0x6d\n",
+    );
+    assert_eq!((trap.family.as_str(), trap.headline.as_str()), ("xnu", "type 14 page fault in _demo_sync"));
+    for (open, close) in [('\'', '\''), ('‘', '’')] {
+        let report = only(&format!("Assertion {open}demo > 0{close} failed at core/demo.c:244\n"));
+        let place = report.source.as_ref().map(|(file, line)| (file.as_str(), *line));
+        assert_eq!((report.class, place), (Class::Assertion, Some(("core/demo.c", 244))), "{open}");
+    }
 }
