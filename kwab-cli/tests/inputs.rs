@@ -206,6 +206,15 @@ fn the_kernel_of_a_dialect_file_is_read_and_a_wrong_row_is_named() {
     for said in ["CPU 1", "shell[12]", "bad access", "vfs_read+0x24", "sys_read+0x18", "read as a report of lemon"] {
         assert!(page.contains(said), "{said}: {page}");
     }
+    // The functions that the row skips are not blamed.
+    let skipping = example.replacen("frames = [", "skip = [\"vfs_\"]\n  frames = [", 1);
+    fs::write(at.join("skip.toml"), skipping).expect("written");
+    for (rows, blamed) in [("lemon.toml", "vfs_read"), ("skip.toml", "sys_read")] {
+        assert!(run(at, &["import", "lemon.log", "-f", "-o", "lemon.kwab", "--dialects", rows]).status.success());
+        let triage = text(&run(at, &["triage", "lemon.kwab"]).stdout);
+        let first = triage.lines().find(|line| line.starts_with(" 1 ")).unwrap_or_default();
+        assert!(first.contains(blamed), "{rows}: {triage}");
+    }
     fs::write(at.join("wrong.toml"), example.replace("page-fault", "lemonade")).expect("written");
     let output = run(at, &["import", "lemon.log", "--dialects", "wrong.toml"]);
     assert_eq!(output.status.code(), Some(2));

@@ -397,6 +397,9 @@ impl Follower {
                 self.tally
                     .unexplained(format!("a report of Linux {version}, not of this boot").as_bytes(), report.first);
             }
+            if report.is_fault_of_program() {
+                self.tally.unexplained(format!("a fault of a program: {}", report.headline).as_bytes(), report.first);
+            }
             if report.of_program || quoted {
                 // What a kernel's report has told of the crash stays.
                 if !self.reported.has_main() {

@@ -64,6 +64,8 @@ pub struct Builder {
     pub announced: bool,
     /// Whether the next line is the message.
     pub wants_message: bool,
+    /// Whether the next line is the function that took a lock.
+    pub wants_lock: bool,
     /// The task that the lines at hand speak of, when it is not that of the report.
     pub other: Option<ReportedTask>,
     /// Whether a line told which kernel prints the report.
@@ -296,7 +298,8 @@ impl Builder {
         });
         self.report.sp =
             self.report.sp.or_else(|| ["RSP", "ESP", "sp", "GPR1", "usp"].iter().find_map(|name| self.register(name)));
-        self.report.function = guilty(&self.report, self.head_function.as_deref(), self.link.as_deref());
+        self.report.function = guilty(&self.report, self.head_function.as_deref(), self.link.as_deref())
+            .or_else(|| self.value("holder").map(|name| super::function::plain(name).to_string()));
         self.report.headline = self.headline();
         self.report.missing = missing(&self.report);
         self.report.signature = signature(&self.report);

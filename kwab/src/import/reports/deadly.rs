@@ -92,6 +92,8 @@ const DEADLY: &[(&str, Class)] = &[
     ("assertion `", Class::Assertion),
     ("assertion '", Class::Assertion),
     ("assertion \"", Class::Assertion),
+    ("assertion ‘", Class::Assertion),
+    ("assertion “", Class::Assertion),
     ("assertion (", Class::Assertion),
     ("assert failed", Class::Assertion),
     ("assert fail", Class::Assertion),

@@ -9,6 +9,7 @@
 //! | `foo+0x1c/0x40 fs/x.c:12`, `foo fs/x.c:12 [inline]` | syzbot |
 //! | `foo (fs/x.c:12)` | `decode_stacktrace.sh` |
 //! | `<ffffffff80160b33>{foo+21}` | x86-64 in Linux 2.6 |
+//! | `[foo+34/224] [bar+203/272]` | klogd of Linux 2.4 |
 //! | `[<c0133793>] [<c0133c16>]`, `0xffffffffa0001234` | kernels without symbols, generated code |
 
 use super::report::Frame;
@@ -33,6 +34,10 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
     let braced = braced(line);
     if !braced.is_empty() {
         return braced;
+    }
+    let logged = logged(line);
+    if !logged.is_empty() {
+        return logged;
     }
     let several = several(line, inside);
     if !several.is_empty() {
@@ -59,6 +64,61 @@ fn braced(line: &[u8]) -> Vec<Frame> {
         }
     }
     found
+}
+
+/// `[foo+34/224] [bar+203/272]`: klogd wrote the name and decimal numbers in the place of each address.
+fn logged(line: &[u8]) -> Vec<Frame> {
+    let mut found = Vec::new();
+    let words = line.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
+    for word in words.take(MOST_PER_LINE) {
+        let inner = word.strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+        match inner.and_then(|inner| numbered(inner, super::words::dec)) {
+            Some(frame) => found.push(frame),
+            None => break,
+        }
+    }
+    found
+}
+
+/// `foo+34/224` with both numbers as `read` has them.
+fn numbered(text_of: &[u8], read: impl Fn(&[u8]) -> Option<(u64, &[u8])>) -> Option<Frame> {
+    let end = text_of.iter().position(|byte| !is_symbol_byte(*byte)).filter(|end| *end > 0)?;
+    let (offset, rest) = read(text_of[end..].strip_prefix(b"+")?)?;
+    let (size, rest) = read(rest.strip_prefix(b"/")?)?;
+    let symbol = Some(text(&text_of[..end]));
+    rest.is_empty().then(|| Frame { symbol, offset: Some(offset), size: Some(size), ..Frame::default() })
+}
+
+/// Names of the instruction pointer where ksymoops looked it up.
+const KSYMOOPS: [&[u8]; 6] = [b"EIP;", b"RIP;", b"NIP;", b"PC;", b"PSW;", b"IP;"];
+
+/// Whether a line is where ksymoops says that the fault was.
+pub fn is_fault_of_ksymoops(line: &[u8]) -> bool {
+    KSYMOOPS.iter().any(|mark| unquoted(line).starts_with(mark))
+}
+
+/// A line without the signs that ksymoops points with; they look like those of quoted mail, which may have gone.
+fn unquoted(line: &[u8]) -> &[u8] {
+    &line[line.iter().take_while(|byte| **byte == b'>').count().min(2)..]
+}
+
+/// `>>EIP; c0117c48 <foo+2ac/304>`, `Trace; c0109f0c <bar+34/38>`: an address that ksymoops looked up.
+pub fn ksymoops(line: &[u8]) -> Option<Frame> {
+    let rest = KSYMOOPS.iter().chain([&&b"Trace;"[..]]).find_map(|mark| unquoted(line).strip_prefix(*mark))?;
+    let (address, rest) = hex(rest.trim_ascii_start())?;
+    let inner = super::words::between(rest, b"<", b">")?;
+    // `[ext3]name` of a module.
+    let name = inner.strip_prefix(b"[").and_then(|rest| super::words::after(rest, b"]")).unwrap_or(inner);
+    numbered(name, hex).map(|frame| Frame { address: Some(address), ..frame })
+}
+
+/// `__free_pages_ok [kernel] 0x5e`: the name, the package and the offset as a distribution of Linux 2.4 printed them.
+pub fn of_package(line: &[u8]) -> Option<Frame> {
+    let line = line.trim_ascii();
+    let end = line.iter().position(|byte| !is_symbol_byte(*byte)).filter(|end| *end > 0)?;
+    let rest = line[end..].strip_prefix(b" [")?;
+    let (offset, _) = hex(super::words::after(rest, b"] ")?)?;
+    Some(Frame { symbol: Some(text(&line[..end])), offset: Some(offset), ..Frame::default() })
 }
 
 /// `[<ffffffff81000010>] foo+0x1c/0x40 [<ffffffff81000020>] bar+0x1/0x2`: several frames with their symbols.
@@ -267,6 +327,7 @@ mod tests {
             " foo_bar (fs/x.c:12 fs/y.c:3)",
             " <IRQ>  [<ffffffff8107888e>] ? foo_bar+0x7e/0xd0",
             "[<ffffffff80160b33>] <ffffffff80160b33>{foo_bar+21}",
+            "[foo_bar+34/224] [other+203/272]",
         ] {
             assert_eq!(first(line).symbol.as_deref(), Some("foo_bar"), "{line}");
         }
@@ -274,6 +335,11 @@ mod tests {
         assert_eq!(first(" foo (fs/x.c:12)").source, Some(("fs/x.c".into(), 12)));
         assert!(first(" foo fs/x.c:12 [inline]").inline);
         assert_eq!(frames(b" [<c0133793>] [<c0133c16>]", true).len(), 2);
+        assert_eq!(frames(b"[foo+34/224] [bar+203/272]", false).len(), 2);
+        let looked_up = ksymoops(b">>EIP; c0117c48 <foo_bar+2ac/304>   <=====").expect("a frame");
+        assert_eq!((looked_up.symbol.as_deref(), looked_up.offset), (Some("foo_bar"), Some(0x2ac)));
+        assert_eq!(ksymoops(b"Trace; c0109f0c <[ext3]bar+34/38>").and_then(|frame| frame.size), Some(0x38));
+        assert!(ksymoops(b"Code;  c0117c48 <foo+2ac/304>").is_none());
         let several = frames(b"[<ffffffff81000010>] foo+0x1c/0x40 [<ffffffff81000020>] ? bar+0x1/0x2", true);
         let names: Vec<_> = several.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
         assert_eq!((names, several[1].guess), (vec!["foo", "bar"], true));

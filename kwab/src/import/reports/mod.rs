@@ -58,11 +58,12 @@ const PATIENCE_ENDED: u32 = 24;
 const CUT_REACH: u64 = 10;
 
 /// How the line begins that says where a fault was, of which the head is lost.
-const FAULTED: [&[u8]; 5] = [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff"];
+const FAULTED: [&[u8]; 7] =
+    [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff", b"EIP is at ", b"PC is at "];
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON.
-const OWN_NEEDLES: [&[u8]; 11] = [
+const OWN_NEEDLES: [&[u8]; 13] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -73,6 +74,8 @@ const OWN_NEEDLES: [&[u8]; 11] = [
     b"EIP: [<",
     b"RIP  [<ff",
     b"RIP [<ff",
+    b"EIP is at ",
+    b"PC is at ",
     clean::PANIC_STRING,
 ];
 
@@ -629,6 +632,7 @@ impl Recogniser {
         if doubtful && first.is_some() {
             builder.head_function = first;
         }
+        dialect::read::part_way(&self.dialects, builder, row);
     }
 
     fn new_boot(&mut self) {
@@ -649,6 +653,10 @@ fn opening<'t, 'l>(
     if let Some((opening, captures)) = dialects.opens(text) {
         let healthy = captures.get("message").is_some_and(deadly::is_healthy);
         return (!healthy).then(|| (opening.clone(), Some(captures)));
+    }
+    // A report in quotation marks, where prose cites it: worth one only with what a kernel prints behind it.
+    if let Some((opening, captures)) = text.strip_prefix(b"\"").and_then(|text| dialects.opens(text)) {
+        return Some((dialect::Opening { weak: true, ..opening.clone() }, Some(captures)));
     }
     let said = deadly::deadly(text).map(|(class, bare)| (class, bare == text && deadly::is_title(class, bare)));
     // A report that is open reads such a line as one of its own.

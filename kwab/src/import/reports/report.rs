@@ -102,6 +102,13 @@ pub struct Report {
     pub signature: String,
 }
 
+impl Report {
+    /// Whether a kernel says that a program failed: what a program's own runtime printed has no kernel's name.
+    pub fn is_fault_of_program(&self) -> bool {
+        self.of_program && !matches!(self.family.as_str(), "generic" | "go" | "linux")
+    }
+}
+
 /// Instruction set architectures that print registers of their own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]

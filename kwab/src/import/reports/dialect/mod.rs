@@ -31,6 +31,9 @@
 //! A line that opens a report may say `stage` (it counts inside another report too), `weak` (programs print such lines
 //! as well: what only a kernel prints must follow) and `program` (a program failed, the kernel goes on).
 //!
+//! `skip` has beginnings of names of functions that are never guilty: those that enter the panic. Where they lead a
+//! stack they are parted from it, as a stack of their own.
+//!
 //! A first line that several kernels share (`panic: …`) belongs to the row `generic`; the first line that fits the
 //! `marks` of another row makes the report one of that row. A row with `variant_of` only has a name and marks: its
 //! kernel prints the reports of another row, which becomes one of the variant by a mark.

@@ -7,7 +7,7 @@ use super::super::frame;
 use super::super::function::is_skipped;
 use super::super::generic;
 use super::super::registers;
-use super::super::report::{Frame, LogPosition, StackKind};
+use super::super::report::{Frame, LogPosition, MOST_STACKS, Stack, StackKind};
 use super::super::template::Captures;
 use super::super::words::{hex_all, text};
 use super::{Dialects, Opening, Use};
@@ -261,6 +261,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             return Took::End;
         }
         Use::Line | Use::Mark => {
+            builder.marked |= what == Use::Mark;
             said(builder, captures);
             stopped(builder, captures, line, position);
             if let Some(found) = registers::line(line) {
@@ -317,4 +318,25 @@ fn registers_said(builder: &mut Builder, found: &registers::Line) {
 /// Whether a function is one that the row never calls guilty.
 pub fn skips(all: &Dialects, row: usize, symbol: &str) -> bool {
     all.row(row).is_some_and(|dialect| dialect.row.skip.iter().any(|name| symbol.starts_with(name.as_ref())))
+}
+
+/// Parts the frames by which a kernel enters its panic from those of the failure, where the row alone knows their
+/// names: readers of the dump blame the innermost frame that they do not know.
+pub fn part_way(all: &Dialects, builder: &mut Builder, row: usize) {
+    let stacks = &mut builder.report.stacks;
+    let crash = stacks.iter().position(|stack| stack.kind == StackKind::Crash);
+    let Some(stack) = crash.and_then(|at| stacks.get_mut(at)) else { return };
+    let of_row = |name: &str| skips(all, row, name);
+    let names = stack.frames.iter().map_while(|frame| frame.symbol.as_deref());
+    let way = names.take_while(|name| of_row(name) || is_skipped(name)).count();
+    let names = stack.frames[..way].iter().filter_map(|frame| frame.symbol.as_deref());
+    let is_told = names.clone().any(|name| !is_skipped(name));
+    let place = builder.report.location.as_ref().and_then(|frame| frame.symbol.as_deref());
+    let holds_place = place.is_some_and(|place| names.clone().any(|name| name == place));
+    if is_told && !holds_place && way < stack.frames.len() && stacks.len() < MOST_STACKS {
+        let behind = stacks[crash.unwrap_or(0)].frames.split_off(way);
+        let frames = std::mem::replace(&mut stacks[crash.unwrap_or(0)].frames, behind);
+        let title = Some("the way into the panic".to_owned());
+        stacks.push(Stack { kind: StackKind::Repeated, title, frames, ..Stack::default() });
+    }
 }

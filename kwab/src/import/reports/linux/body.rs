@@ -1,11 +1,11 @@
 //! What a line adds to an open report of Linux, and whether it ends it.
 
-use super::super::build::{Builder, Took};
+use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::frame;
 use super::super::registers;
 use super::super::report::{Arch, LogPosition};
-use super::super::words::{between, dec, has, hex, is_symbol_byte, text};
+use super::super::words::{between, dec, has, hex, is_symbol_byte, task, text};
 use super::{access, context, stacks, wrapped};
 
 /// Offers a line to a report.
@@ -262,6 +262,13 @@ fn details(builder: &mut Builder, line: &[u8]) -> Took {
         let name = dec(works).and_then(|(_, rest)| rest.strip_prefix(b":"));
         let name = name.map(|rest| rest.iter().take_while(|byte| is_symbol_byte(**byte)).copied().collect::<Vec<_>>());
         builder.head_function = builder.head_function.take().or_else(|| name.map(|name| text(&name)));
+    }
+    // `note: name[12] exited with preempt_count 1`.
+    if let Some(rest) = line.strip_prefix(b"note: ").filter(|rest| has(rest, b"] exited with ")) {
+        let name = &rest[..memchr::memmem::find(rest, b"] exited with ").unwrap_or(0)];
+        if let Some((comm, pid)) = task(name, b'[') {
+            builder.task(ReportedTask { cpu: None, pid: Some(pid), comm: Some(comm) });
+        }
     }
     if line.starts_with(b"in_atomic") {
         builder.report.pid = builder.report.pid.or_else(|| super::super::words::dec_after(line, b"pid: "));

@@ -132,7 +132,9 @@ fn kernel_words(builder: &mut Builder, line: &[u8], position: LogPosition) -> bo
             let pairs = vec![("PSWM".to_string(), mask), ("PSWA".to_string(), address)];
             builder.registers(super::super::registers::Line { pairs, user: false });
         }
-        located(builder, between(rest, b"(", b")").unwrap_or_default(), position);
+        // A mail program may have wrapped the line before the module.
+        let place = between(rest, b"(", b")").or_else(|| after(rest, b"("));
+        located(builder, place.unwrap_or_default(), position);
         return true;
     }
     if let Some(offset) = hex_after(line, b"Kernel Offset: ") {
@@ -170,6 +172,7 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
         (b"ERA: ", Some(Arch::Loongarch)),
         (b"era   : ", Some(Arch::Loongarch)),
         (b"TPC: <", Some(Arch::Sparc)),
+        (b"PC: [<", None),
     ];
     const OTHERS: &[&[u8]] =
         &[b"lr : ", b"LR is at ", b"LR [", b"ra : ", b"ra   : ", b"ra    : ", b"ra: ", b"RPC: <", b"I7: <"];
@@ -182,8 +185,18 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
         builder.link = builder.link.take().or(found);
         return true;
     }
+    if let Some(found) = frame::ksymoops(line) {
+        if frame::is_fault_of_ksymoops(line) {
+            place(builder, found, position);
+        } else {
+            builder.in_stack = true;
+            builder.frame(found, position);
+        }
+        return true;
+    }
     let Some((mark, arch)) = MARKS.iter().find(|(mark, _)| line.starts_with(mark)) else { return false };
-    let rest = line[mark.len() - usize::from(mark.ends_with(b"["))..].trim_ascii_start();
+    let rest = &line[mark.iter().position(|byte| *byte == b'[').unwrap_or(mark.len())..];
+    let rest = rest.trim_ascii_start();
     // A register line (`pc : [<c0>]    lr : [<c1>]`) is read as registers.
     if *mark == b"pc : " && has(rest, b" lr : ") || *mark == b"epc : " && has(rest, b" ra : ") {
         return false;
@@ -220,7 +233,14 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
 fn located(builder: &mut Builder, rest: &[u8], position: LogPosition) {
     // `RIP: 0010:foo include/x.h:12 [inline]` names an inlined call; the next line has the function.
     let found: Option<Frame> = frame::frames(rest, true).into_iter().next();
-    let Some(mut found) = found.filter(|frame| !frame.inline) else { return };
+    let found = found.filter(|frame| !frame.inline).or_else(|| frame::of_package(rest));
+    if let Some(found) = found {
+        place(builder, found, position);
+    }
+}
+
+/// The same of a frame that was read.
+fn place(builder: &mut Builder, mut found: Frame, position: LogPosition) {
     let other_cpu = builder.other.as_ref().is_some_and(|other| other.cpu != builder.report.cpu);
     if found.symbol.is_some() && builder.report.location.is_none() && !other_cpu {
         found.line = position.line;

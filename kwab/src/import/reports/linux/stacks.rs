@@ -13,7 +13,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
         builder.trace();
         // `Call Trace: [<ffffffff81000010>] foo+0x1c/0x40 [<…`: the frames stand on the same line.
         let rest = memchr::memchr(b':', line).map_or(&b""[..], |colon| line[colon + 1..].trim_ascii());
-        if rest.starts_with(b"[<") || has(rest, b"+0x") {
+        if rest.starts_with(b"[") || has(rest, b"+0x") {
             frame::frames(rest, true).into_iter().for_each(|frame| builder.frame(frame, position));
         }
         return Took::Yes;
@@ -272,14 +272,22 @@ const WORDS_OF_LINES: &[&[u8]] = &[
 /// Reads the chains and the lists of locks that lockdep prints.
 fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     let class = builder.report.class;
+    if line.ends_with(b", at:") {
+        // The function stands on the next line, where the line was wrapped.
+        builder.wants_lock = true;
+        return true;
+    }
+    if std::mem::take(&mut builder.wants_lock) {
+        let found = frame::frames(line, true).into_iter().next();
+        lock_taken(builder, found.and_then(|frame| frame.symbol));
+        return true;
+    }
     // Behind `(&lock){+.+.}-{3:3},`, where the line was wrapped.
     let wrapped = line.strip_prefix(b"at: ").map(|_| 0);
     if let Some(at) = memchr::memmem::find(line, b", at: ").map(|at| at + 2).or(wrapped) {
         // `ffff8880 (&lock){+.+.}-{3:3}, at: foo+0x1/0x2`: the first one is where the failure is.
         let found = frame::frames(&line[at + 4..], true).into_iter().next().filter(|frame| !frame.inline);
-        if builder.value("held").is_none() {
-            name_function(builder, found.and_then(|frame| frame.symbol));
-        }
+        lock_taken(builder, found.and_then(|frame| frame.symbol));
         return true;
     }
     if has(line, b" at:")
@@ -336,6 +344,16 @@ fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
         return builder.head_function.is_some();
     }
     class == Class::Deadlock && has(line, b"){") && has(line, b"ops: ")
+}
+
+/// A lock was taken in that function: the one that is wanted, or one that is held already, which is told when the first
+/// was taken by a function that only serves others.
+fn lock_taken(builder: &mut Builder, symbol: Option<String>) {
+    if builder.value("held").is_none() {
+        name_function(builder, symbol);
+    } else if let Some(symbol) = symbol.filter(|name| !is_skipped(name)) {
+        builder.say("holder", symbol);
+    }
 }
 
 /// The failure is where the lock was taken, unless that function belongs to the locks themselves.

@@ -419,3 +419,74 @@ fn a_protection_fault_in_the_shadow_of_kasan_is_an_access_of_what_it_stands_for(
     );
     assert_eq!((report.class, report.fault_address), (Class::GeneralProtection, Some(0x48)));
 }
+
+#[test]
+fn the_words_of_old_kernels_and_of_their_loggers_name_the_function() {
+    // Shapes: arch/i386/kernel/traps.c of Linux 2.4 behind klogd(8) and ksymoops(8), and of Red Hat's 2.4.18
+    let logged = only(
+        "Unable to handle kernel NULL pointer dereference at virtual address 0000005c\nOops: 0000\nCPU:    0\n\
+         EIP:    0010:[demo_update+447/768]    Not tainted\nEFLAGS: 00010246\n\
+         Process demo.bin (pid: 2030, stackpage=e21d1000)\n\
+         Call Trace: [demo_async+34/224] [demo_page+203/272] \n[demo_sync+83/144] [demo_interval+105/208] \n",
+    );
+    assert_eq!((logged.function.as_deref(), logged.comm.as_deref()), (Some("demo_update"), Some("demo.bin")));
+    let names = |report: &super::super::Report| report.stacks.iter().map(|stack| stack.frames.len()).sum::<usize>();
+    assert_eq!(names(&logged), 4);
+    let looked_up = only(
+        "Unable to handle kernel NULL pointer dereference at virtual address 00000024\nOops: 0000\nCPU:    1\n\
+         EIP:    0010:[<c0117c48>]\nEFLAGS: 00010246\n\
+         >>EIP; c0117c48 <demo_wait+2ac/304>   <=====\nTrace; c0109f0c <demo_call+34/38>\n",
+    );
+    assert_eq!((looked_up.function.as_deref(), looked_up.cpu), (Some("demo_wait"), Some(1)));
+    let package = only(
+        "kernel BUG at demo.c:130!\ninvalid operand: 0000\nCPU:    1\nEIP:    0010:[<c013ac4e>]    Not tainted\n\
+         EIP is at demo_pages_ok [kernel] 0x5e (2.4.18-demo)\n",
+    );
+    assert_eq!(package.function.as_deref(), Some("demo_pages_ok"));
+    // A report whose first lines are lost.
+    for line in ["EIP is at demo_write+0x73/0x91 [demo]", "PC is at demo_write+0x73/0x91 [demo]"] {
+        let report = only(&format!("{line}\nProcess insmod (pid: 10503, ti=e55ea000 task=f2293570)\n"));
+        assert_eq!((report.class, report.function.as_deref()), (Class::Oops, Some("demo_write")), "{line}");
+    }
+    // Shape: arch/m68k/kernel/traps.c
+    let m68k = only(
+        "Unable to handle kernel access at virtual address 6b7cdccf\nOops: 00000000\n\
+         PC: [<00237454>] demo_erase+0x1c/0x346\nProcess ping (pid: 73, task=1e7eecd7)\n",
+    );
+    assert_eq!((m68k.function.as_deref(), m68k.comm.as_deref()), (Some("demo_erase"), Some("ping")));
+    // Shape: arch/s390/kernel/dumpstack.c; the module was wrapped off
+    let s390 = only(
+        "CPU: 10 UID: 107 PID: 6210 Comm: demo Not tainted 6.16.0 #79 NONE\n\
+         Krnl PSW : 0704c00180000000 000002482f7ee55e (demo_remove+0xde/0xf0\n[demo])\n",
+    );
+    assert_eq!(s390.function.as_deref(), Some("demo_remove"));
+}
+
+#[test]
+fn a_lock_is_named_by_who_takes_it_or_by_who_holds_the_other() {
+    // Shapes: kernel/locking/lockdep.c
+    let wrapped = only(
+        ">> WARNING: possible recursive locking detected\n>> sh/31444 is trying to acquire lock:\n\
+         >> ffffffff82c51af0 (demo_lock){++++}-{0:0}, at:\n>> demo_stop+0x7/0x60\n>> \n\
+         >> but task is already holding lock:\n>> ffffffff82c51af0 (demo_lock){++++}-{0:0}, at:\n\
+         >> demo_start+0x28/0x140\n",
+    );
+    assert_eq!((wrapped.pid, wrapped.function.as_deref()), (Some(31444), Some("demo_stop")));
+    let served = only(
+        "WARNING: possible circular locking dependency detected\ndemo/7 is trying to acquire lock:\n\
+         ffff8880222c2938 ((wq_completion)demo){+.+.}-{0:0}, at: flush_work+0xe1/0x15b0 kernel/workqueue.c:2815\n\n\
+         but task is already holding lock:\n\
+         ffff88801a7e9360 (&demo->mutex){+.+.}-{3:3}, at: demo_clear+0x7a/0x1070 drivers/demo.c:1106\n",
+    );
+    assert_eq!(served.function.as_deref(), Some("demo_clear"));
+}
+
+#[test]
+fn the_note_of_an_exiting_task_names_it() {
+    // Shape: kernel/exit.c, behind the end of a report that is cut
+    let report = only(
+        "RIP  [<ffffffff81083097>] demo_remove+0x54/0xa5\n RSP <ffff8800721dbc58>\n\
+         ---[ end trace f47060e664cbf335 ]---\nnote: Xorg[6034] exited with preempt_count 1\n",
+    );
+    assert_eq!((report.comm.as_deref(), report.pid), (Some("Xorg"), Some(6034)));
+}

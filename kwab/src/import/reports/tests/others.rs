@@ -130,6 +130,11 @@ title = "lemon: {kind} in {function}"
         (report.cpu, report.pid, report.comm.as_deref(), report.registers.len()),
         (Some(1), Some(12), Some("shell"), 1)
     );
+    // What the row skips is not a frame of the failure for those who read the dump.
+    let stack = |at: usize| report.stacks[at].frames.iter().filter_map(|frame| frame.symbol.as_deref()).collect();
+    let (failure, way): (Vec<_>, Vec<_>) = (stack(0), stack(1));
+    assert_eq!((failure, way), (vec!["read_inode"], vec!["lemon_panic"]));
+    assert_eq!(report.stacks[1].title.as_deref(), Some("the way into the panic"));
 }
 
 #[test]
@@ -471,4 +476,89 @@ fn a_debugger_is_not_where_the_kernel_failed() {
     );
     assert_eq!(fault.function.as_deref(), Some("demo_region"));
     assert_eq!(fault.location.and_then(|frame| frame.symbol).as_deref(), Some("demo_region"));
+}
+
+#[test]
+fn a_trap_of_a_bsd_is_told_by_its_type_and_its_table_of_processes() {
+    // Shapes: sys/arch/amd64/amd64/trap.c and sys/ddb/db_command.c of OpenBSD, behind a logger that took `kernel: ` off
+    let trap = only(
+        "kernel: page fault trap, code=0\nStopped at    demo_route+0x263:        mov     0x40(%edi),%edx\n\
+         ddb> trace\ndemo_route(e28cb7e4,2) at demo_route+0x263\ndemo_test(2,1f4ad) at demo_test+0x706\n",
+    );
+    assert_eq!((trap.family.as_str(), trap.function.as_deref()), ("openbsd", Some("demo_route")));
+    assert_eq!(trap.headline, "page fault trap in demo_route");
+    let user = only(
+        "panic: attempt to execute user address 0x0 in supervisor mode\nStopped at      db_enter+0x18:  addq\n\
+        \x20   TID    PID    UID     PRFLAGS     PFLAGS  CPU  COMMAND\n\
+        \x20 72594  64597      0         0x2  0x4000000    0  demo-fuzzer\n\
+         * 45102  55868      0     0x14000      0x200    1K softnet\n\
+         db_enter() at db_enter+0x18\npanic() at panic+0x15c\npageflttrap() at pageflttrap+0x40b\n",
+    );
+    assert_eq!((user.cpu, user.comm.as_deref(), user.function.as_deref()), (Some(1), Some("softnet"), None));
+    // The same words belong to FreeBSD's report when they stand in one.
+    let freebsd = only(
+        "Fatal trap 12: page fault while in kernel mode\nfault virtual address   = 0x3a\n\
+         kernel: type 12 trap, code=0\nStopped at      demo_fault1+0x122:        incw    0x3a(%eax)\n\
+         db> t\ndemo_fault1(c033bd0c,0) at demo_fault1+0x122\n",
+    );
+    assert_eq!((freebsd.family.as_str(), freebsd.function.as_deref()), ("freebsd", Some("demo_fault1")));
+    // Shapes: trap.c of NetBSD's mac68k, powerpc and mips
+    for (log, class, ip) in [
+        (
+            "Kernel FPU trap.\ntrap type 16, code = 0x0, v=0x0\nkernel program counter = 0x194\n",
+            Class::Exception,
+            Some(0x194),
+        ),
+        ("trap: kernel read DSI trap @ 0x10 by 0x8100 (DSISR 0x40000000, err=14)\n", Class::PageFault, Some(0x8100)),
+        (
+            "pid 0(system): trap: cpu0, address error (load or I-fetch) in kernel mode\n\
+             status=0x3, cause=0x10, epc=0x80001234, vaddr=0x3\n",
+            Class::Exception,
+            Some(0x8000_1234),
+        ),
+    ] {
+        let report = only(log);
+        assert_eq!((report.family.as_str(), report.class, report.ip), ("netbsd", class, ip), "{log}");
+    }
+}
+
+#[test]
+fn a_report_in_quotation_marks_needs_what_a_kernel_prints_behind_it() {
+    // Shape: src/kernel/faulthandler.c of seL4
+    let cited = only(
+        "\"Caught cap fault in send phase at address 0x0\nwhile trying to handle:\nuser exception 0x6 code 0x0\n\
+         in thread 0xffaf7400 \"demo\" at address 0x80571eb\nWith stack:\n0x807b2b0: 0x401740\n0x807b2b4: 0x401100\n",
+    );
+    assert_eq!((cited.comm.as_deref(), cited.ip), (Some("demo"), Some(0x805_71eb)));
+    assert!(
+        reports("\"Caught cap fault in send phase at address 0x0\" is what it said\nand then nothing\n").is_empty()
+    );
+}
+
+#[test]
+fn the_panic_of_linux_behind_other_words_counts_when_its_last_lines_follow() {
+    let report = only(
+        "Job error: Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000009\n\
+         [    1.2] Kernel Offset: 0x19600000 from 0xffffffff81000000 (relocation range: 0x0-0x1)\n",
+    );
+    assert_eq!(report.class, Class::Panic);
+    assert!(reports("Job error: Kernel panic - not syncing: Attempted to kill init!\nsee the attachment\n").is_empty());
+}
+
+#[test]
+fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_their_function_and_place() {
+    // Shape: osfmk/i386/trap.c of XNU
+    let trap = only(
+        "panic(cpu 0 caller 0xffffff8007dd155a): Kernel trap at 0xffffff7f88881f3b, type 14=page fault, registers:\n\
+         CR0: 0x000000008001003b, CR2: 0x0000000000000018, CR3: 0x00000000040bc000, CR4: 0x0000000000002660\n\
+         Backtrace (CPU 0), Frame : Return Address\n\
+         0xffffff80e945dc50 : 0xffffff8007cde792 mach_kernel : _panic + 0xe2\n\
+         0xffffff80e945ded0 : 0xffffff7f88881f3b org.demo.fs : _demo_sync + 0x6d\n",
+    );
+    assert_eq!((trap.family.as_str(), trap.headline.as_str()), ("xnu", "type 14 page fault in _demo_sync"));
+    for (open, close) in [('\'', '\''), ('‘', '’')] {
+        let report = only(&format!("Assertion {open}demo > 0{close} failed at core/demo.c:244\n"));
+        let place = report.source.as_ref().map(|(file, line)| (file.as_str(), *line));
+        assert_eq!((report.class, place), (Class::Assertion, Some(("core/demo.c", 244))), "{open}");
+    }
 }
