@@ -1,6 +1,6 @@
 /*
- * unix(7), net.unix.max_dgram_qlen: two senders fill a datagram socket at the same time, and it takes as many packets as
- * from one.
+ * unix(7), net.unix.max_dgram_qlen: two senders fill a datagram socket at the same time, and it takes as many packets
+ * as from one.
  * contract: timeout=30
  */
 #include "security.h"
