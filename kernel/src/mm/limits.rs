@@ -81,7 +81,7 @@ impl AddressSpace {
     pub fn lock_range(&self, start: u64, end: u64, limits: &MemoryLimits) -> Result<(), Errno> {
         frames::spare()?;
         let map = self.lock_to_change();
-        let allowed = |map: &Map| {
+        let allowed = |map: &mut Map| {
             let locked = map.vmas.overlapping(start, end).filter(|vma| vma.flags.has(VmaFlags::LOCKED));
             // What is locked already counts once.
             let known: u64 = locked.map(|vma| inside(vma, start, end)).sum();
@@ -96,19 +96,20 @@ impl AddressSpace {
     /// `mlockall` and, with neither, `munlockall`. `ENOMEM` when everything there is exceeds the limit.
     pub fn lock_all(&self, everything: bool, future: bool, limits: &MemoryLimits) -> Result<(), Errno> {
         let mut map = self.lock_to_change();
-        let allowed = |map: &Map| {
-            let too_much = everything && map.vmas.pages() > limits.locked / PAGE && !current().locks_any_memory();
-            if too_much { Err(Errno::ENOMEM) } else { Ok(()) }
+        // In one step: of two calls that fail none leaves what the other had set for a moment.
+        let allowed = |map: &mut Map| {
+            if everything && map.vmas.pages() > limits.locked / PAGE && !current().locks_any_memory() {
+                return Err(Errno::ENOMEM);
+            }
+            map.lock_future = future;
+            Ok(())
         };
-        allowed(&map)?;
-        let before = core::mem::replace(&mut map.lock_future, future);
         let none = VmaFlags::default();
         let (add, remove) = if everything { (VmaFlags::LOCKED, none) } else { (none, VmaFlags::LOCKED) };
         if everything || !future {
             let change = |vma: &mut Vma| vma.flags = vma.flags.with(add).without(remove);
-            let done = self.edit(map, 0, kernel_logic::vma::USER_END, allowed, change);
-            return done.inspect_err(|_| self.lock().lock_future = before);
+            return self.edit(map, 0, kernel_logic::vma::USER_END, allowed, change);
         }
-        Ok(())
+        allowed(&mut map)
     }
 }

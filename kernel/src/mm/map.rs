@@ -129,14 +129,19 @@ impl AddressSpace {
     /// Changes the protection of `start..end`, for a thread of `owner`'s process.
     pub fn mprotect(&self, start: u64, end: u64, prot: Prot, owner: &impl Owner) -> Result<(), Errno> {
         frames::spare()?;
+        let limits = owner.memory_limits();
+        let allowed = |map: &Map| {
+            if prot.has(Prot::WRITE) { map.may_become_data(&limits, start, end) } else { Ok(()) }
+        };
         let mut map = self.lock_to_change();
-        if prot.has(Prot::WRITE) {
-            map.may_become_data(&owner.memory_limits(), start, end)?;
-        }
         if !self.is_little(&map, start, end) {
             drop(map);
-            return self.protect_in_parts(&self.in_parts(), start, end, prot);
+            let alone = self.in_parts();
+            // Others may have changed it since: two threads must not share what is left of one limit.
+            allowed(&self.lock())?;
+            return self.protect_in_parts(&alone, start, end, prot);
         }
+        allowed(&map)?;
         self.split_edges(start, end)?;
         self.protect(&mut map, start, end, prot)
     }
@@ -185,14 +190,20 @@ impl AddressSpace {
     /// (`MADV_DONTNEED`).
     pub fn discard(&self, start: u64, end: u64) -> Result<(), Errno> {
         let map = self.lock_to_change();
+        let is_locked = |map: &Map| map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED));
         let covered = map.vmas.is_covered(start, end);
-        if map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED)) {
+        if is_locked(&map) {
             return Err(Errno::EINVAL);
         }
         flight::munmap(start, end.saturating_sub(start));
         if !self.is_little(&map, start, end) {
             drop(map);
-            self.discard_in_parts(&self.in_parts(), start, end)?;
+            let alone = self.in_parts();
+            // Another thread may have locked some of it since.
+            if is_locked(&self.lock()) {
+                return Err(Errno::EINVAL);
+            }
+            self.discard_in_parts(&alone, start, end)?;
         } else {
             self.split_edges(start, end)?;
             self.unmap_pages(start, end);

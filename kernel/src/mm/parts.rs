@@ -188,18 +188,18 @@ impl AddressSpace {
         mut map: SpinGuard<'_, Map>,
         start: u64,
         end: u64,
-        allowed: impl Fn(&Map) -> Result<(), Errno>,
+        allowed: impl Fn(&mut Map) -> Result<(), Errno>,
         change: impl Fn(&mut Vma),
     ) -> Result<(), Errno> {
         if map.vmas.len() <= FEW * RANGES {
-            allowed(&map)?;
+            allowed(&mut map)?;
             self.split_edges(start, end)?;
             return map.vmas.edit(start, end, change).map_err(vma_errno);
         }
         drop(map);
         let _alone = self.in_parts();
         // Others may have changed it since: two threads must not share what is left of one limit.
-        allowed(&self.lock())?;
+        allowed(&mut self.lock())?;
         let mut at = start;
         while at < end {
             let mut map = self.lock();

@@ -18,7 +18,7 @@ use kernel_logic::vma::{PAGE, VmaFlags};
 use machine::addr::{PageRange, UserPage};
 use machine::frame::Frame;
 
-use super::template::{Images, Tail, Template, may_copy, part};
+use super::template::{Images, Tail, Template, Users, may_copy, part};
 use super::{AddressSpace, Backing, Map, Mapped as _, TAG_ANON, TAG_FILE, Vma, rights};
 use crate::inject::{self, Fault};
 
@@ -41,8 +41,8 @@ pub fn set_limit(pages: u64) {
 
 impl AddressSpace {
     /// Maps what is in memory of the files of `map`, its own, which the caller holds; its ranges were entered at their
-    /// files. The program's `users` are its real and effective ones. Returns how many pages.
-    pub fn prefault(&self, map: &mut Map, users: u64) -> u64 {
+    /// files. Returns how many pages.
+    pub fn prefault(&self, map: &mut Map, users: Users) -> u64 {
         let limit = limit();
         let mut left = limit;
         let mut images = Images::of(users);

@@ -10,7 +10,8 @@
 //! keeps memory that the file gave up, and is never larger than 1/512 of the pages that the file is charged for. With
 //! little memory left templates are dropped when they are asked for. A space of over 16 MiB or 2,048 ranges makes none.
 //!
-//! A template serves the users that it was learned from: which code another user ran is not to be seen from it.
+//! A template serves the users and groups that it was learned from: which code another user ran, or the same one with
+//! the group of a set-group-id file, is not to be seen from it.
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -28,6 +29,8 @@ use crate::inject::{self, Fault};
 
 /// A file, by device and inode number.
 type Identity = (u64, u64);
+/// Real and effective user and group of a program, after its set-id bits.
+pub type Users = [u32; 4];
 /// Pages by their number, and whether the program wrote them.
 type Used = Vec<(u32, bool)>;
 
@@ -35,13 +38,13 @@ type Used = Vec<(u32, bool)>;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Images {
     /// The users of the program.
-    users: u64,
+    users: Users,
     files: [Option<Identity>; 2],
 }
 
 impl Images {
     /// Nothing yet, for a program of these users.
-    pub(super) fn of(users: u64) -> Self {
+    pub(super) fn of(users: Users) -> Self {
         Self { users, files: [None; 2] }
     }
 
@@ -65,7 +68,7 @@ impl Images {
 /// Pages of a file that its program used.
 pub struct Template {
     generation: u64,
-    users: u64,
+    users: Users,
     /// Read or executed: mapped as the file's own. Ascending.
     pub(super) read: Vec<NumberedFrame>,
     /// Written: a private copy was made of them. Ascending.
@@ -133,7 +136,7 @@ impl TemplateSlot {
     }
 
     /// The template of these users, if it holds.
-    pub(super) fn get(&self, users: u64) -> Option<Arc<Template>> {
+    pub(super) fn get(&self, users: Users) -> Option<Arc<Template>> {
         let mut held = self.held.lock();
         let template = held.as_ref()?;
         let holds = template.generation == self.generation() || inject::is(Fault::TemplateStale);

@@ -78,9 +78,10 @@ impl Account {
 
     /// Counts `amount` more, unless the sum would exceed `limit`.
     pub fn charge(&self, kind: Kind, amount: u64, limit: u64) -> Option<Charge> {
-        let before = self.counts().sums[kind as usize].fetch_add(amount, Relaxed);
-        let charge = Charge { account: self.clone(), kind, amount };
-        (before.saturating_add(amount) <= limit).then_some(charge)
+        // In one step: a charge that is taken back would make those of others fail meanwhile.
+        let fits = |sum: u64| sum.checked_add(amount).filter(|sum| *sum <= limit);
+        self.counts().sums[kind as usize].fetch_update(Relaxed, Relaxed, fits).ok()?;
+        Some(Charge { account: self.clone(), kind, amount })
     }
 }
 

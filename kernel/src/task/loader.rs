@@ -135,7 +135,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
 fn prefault(mm: &AddressSpace, map: &mut Map, creds: &Creds) {
     if prefault::limit() != 0 {
         let _span = span(Id::ExecPrefault);
-        let pages = mm.prefault(map, u64::from(creds.uid) << 32 | u64::from(creds.euid));
+        let pages = mm.prefault(map, [creds.uid, creds.euid, creds.gid, creds.egid]);
         trace::event::exec_prefault(map.code.0, [pages, 0]);
     }
 }

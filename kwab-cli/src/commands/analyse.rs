@@ -6,6 +6,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
@@ -49,12 +50,13 @@ pub(super) fn open_dump(path: &Path, number: usize, depth: Depth) -> Result<Dump
 pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions) -> Result<images::Images> {
     check_sources(options)?;
     // What came with the dump counts before what happens to be built here.
-    let mut by_id = inputs::images_beside();
-    if !inputs::is_confined() {
-        by_id.extend(built());
-    }
-    let mut finder = Finder::new(options.paths.clone(), options.force).and_by_id(by_id);
+    let by_id = if inputs::is_confined() { Vec::new() } else { built() };
+    let finder = Finder::new(options.paths.clone(), options.force);
+    let mut finder = finder.and_beside(inputs::images_beside()).and_by_id(by_id);
     let found = images::load(case, &mut finder, &IndexCache::of_user());
+    if finder.took_beside() {
+        FOREIGN.store(true, Ordering::Relaxed);
+    }
     inputs::were_read(options.paths.iter().map(PathBuf::as_path).chain(finder.taken().iter().map(PathBuf::as_path)));
     if !options.paths.is_empty() {
         for problem in &found.problems {
@@ -64,10 +66,14 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
     Ok(found)
 }
 
-/// The sources that may be shown: in a confined process those below the given directories only, since the paths that an
-/// image records are its maker's choice.
+/// Whether an image was used that came with a dump and that the user did not name.
+static FOREIGN: AtomicBool = AtomicBool::new(false);
+
+/// The sources that may be shown, once the images are loaded. The paths that an image records are its maker's choice:
+/// in a confined process, and with an image that came with a dump, only files below the given directories count, since
+/// a report would take lines of any other file of the user along.
 pub(super) fn source_lines(options: &SymbolOptions) -> SourceLines {
-    match inputs::is_confined() {
+    match inputs::is_confined() || FOREIGN.load(Ordering::Relaxed) {
         true => SourceLines::below(options.source.clone()),
         false => SourceLines::new(options.source.clone()),
     }

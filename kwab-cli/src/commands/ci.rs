@@ -19,9 +19,9 @@ use kwab::report::catalogue::{CatalogueEntry, concluded, unreadable};
 use kwab::report::ci::{self, Baseline, CiReport, Location, Seen, compare, github};
 use kwab::report::inspect::{Options, conclude};
 use kwab::report::signature;
-use kwab::symbols::{SourceLines, Symbols};
+use kwab::symbols::Symbols;
 
-use super::analyse::{check_sources, load_images};
+use super::analyse::{check_sources, load_images, source_lines};
 use super::inspect::inspected_file;
 use super::log::{self, Beginning};
 use crate::cli::{Ci, Color};
@@ -208,7 +208,7 @@ impl Reading<'_> {
         let location = if is_bug {
             let symbols = &self.arguments.symbols;
             let images = load_images(&case, symbols)?;
-            conclude(&mut report, &case, &images.symbols, &mut SourceLines::new(symbols.source.clone()), name);
+            conclude(&mut report, &case, &images.symbols, &mut source_lines(symbols), name);
             let folder = std::env::current_dir().unwrap_or_default();
             Location::of(&report).map(|location| location.within(&folder))
         } else {

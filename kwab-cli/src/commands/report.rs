@@ -16,9 +16,8 @@ use kwab::report::command;
 use kwab::report::html::{Contents, Held, html};
 use kwab::report::inspect::{Options, conclude};
 use kwab::report::markdown::markdown;
-use kwab::symbols::SourceLines;
 
-use super::analyse::{check_sources, load_images};
+use super::analyse::{check_sources, load_images, source_lines};
 use super::inspect::inspected;
 use crate::analyses::SymbolOptions;
 use crate::cli::ReportFile;
@@ -40,7 +39,7 @@ pub(crate) fn run(arguments: &ReportFile) -> Result<ExitCode> {
     let case = dump.case();
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, number);
-    let sources = &mut SourceLines::new(symbols.source.clone());
+    let sources = &mut source_lines(symbols);
     let triage = &conclude(&mut report, &case, &images.symbols, sources, &named);
     let causes = (!arguments.md).then(|| Causes::of(&dump));
     let contents = Contents { report: &report, triage, causes: causes.as_ref(), held: Held::of(&dump), rows };

@@ -14,7 +14,7 @@ use kwab::model::payloads::Payloads;
 use kwab::model::{Depth, Dump, DumpFile, OpenError};
 use kwab::report::check::check;
 use kwab::report::inspect::{Options, Report, inspect};
-use kwab::symbols::{Finder, IndexCache, Symbols};
+use kwab::symbols::{Finder, IndexCache, SourceLines, Symbols};
 
 use super::{Generations, Job, Message, Sources, Watch};
 use crate::dump_name;
@@ -144,7 +144,7 @@ fn conclude(
         paths.push(built);
     }
     let beside = kwab::pack::images_beside(Path::new(name));
-    let mut finder = Finder::new(paths, sources.force).and_by_id(beside);
+    let mut finder = Finder::new(paths, sources.force).and_beside(beside);
     let found = images::load(&case, &mut finder, &IndexCache::of_user());
     if !current.is_crash(generation) {
         return;
@@ -163,7 +163,10 @@ fn conclude(
     }
     let concluded = triage(&case, &found.symbols, &backing, name);
     let ctx = Context::new(&case, &found.symbols, &backing);
-    let trace = backtrace::backtrace(report, &ctx);
+    // What an image that came with the dump records is not read from anywhere.
+    let roots = vec![PathBuf::from(".")];
+    let lines = if finder.took_beside() { SourceLines::below(roots) } else { SourceLines::new(roots) };
+    let trace = backtrace::backtrace(report, &ctx, lines);
     list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, Overview::new(report, &trace))));
     list(Slot::Backtrace, Arc::new(trace));
     if ctx.trace.len() > 1 && report.completeness.missing.iter().any(|gap| gap.what == "backtrace") {

@@ -1,7 +1,6 @@
 //! Who called whom: the trace of the death with inlined frames, then every other processor and task, code beside each.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
 
 use kwab::analysis::{Context, TraceFrame, View as Space, stacks};
 use kwab::decode::{Values, around};
@@ -31,8 +30,7 @@ const COLUMNS: &[Column] = &[
 
 /// The trace that triage uses, those of other processors and tasks, then those that were printed.
 #[must_use]
-pub fn backtrace(report: &Report, ctx: &Context<'_, '_>) -> Table {
-    let sources = SourceLines::new(vec![PathBuf::from(".")]);
+pub fn backtrace(report: &Report, ctx: &Context<'_, '_>, sources: SourceLines) -> Table {
     let owners = ctx.case.registers.iter().map(|set| (set.at, set.pid)).collect();
     let mut traces = Traces { ctx, rows: Vec::new(), sources, with_code: 0, whose: String::new(), owners };
     // A trace that is nothing but what the kernel printed is shown once, with what it guessed.

@@ -8,7 +8,7 @@ use walkdir::WalkDir;
 
 use super::page_order::PageOrder;
 use super::space::PAGE;
-use crate::symbols::cpio;
+use crate::symbols::{cpio, regular};
 use crate::units;
 
 /// The most bytes of backing files that are kept.
@@ -148,7 +148,7 @@ fn files_below(dir: &Path, most: u64) -> (Vec<(String, Vec<u8>)>, usize) {
             continue;
         }
         let length = entry.metadata().map_or(u64::MAX, |meta| meta.len());
-        let bytes = if length <= left { std::fs::read(entry.path()).ok() } else { None };
+        let bytes = if length <= left { regular::read(entry.path(), left).ok() } else { None };
         match (entry.path().strip_prefix(dir), bytes) {
             (Ok(name), Some(bytes)) => {
                 left = left.saturating_sub(bytes.len() as u64);

@@ -2,10 +2,10 @@
 //!
 //! Format: Linux, `Documentation/driver-api/early-userspace/buffer-format.rst`.
 
-use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::Path;
 
+use super::regular;
 use crate::model::memory;
 
 /// The largest initramfs that is unpacked.
@@ -59,11 +59,8 @@ pub fn unpack(bytes: &[u8]) -> Vec<u8> {
 /// # Errors
 /// Those of the system, and for what is not a regular file.
 pub fn head(path: &Path) -> io::Result<Vec<u8>> {
-    if !fs::metadata(path)?.is_file() {
-        return Err(io::Error::other("is not a regular file"));
-    }
     let mut head = Vec::new();
-    File::open(path)?.take(6).read_to_end(&mut head)?;
+    regular::open(path)?.take(6).read_to_end(&mut head)?;
     Ok(head)
 }
 

@@ -1,13 +1,13 @@
 //! Reads what symbols need from an ELF file: build-id, code ranges, symbol table, debug and unwind sections.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::io::BufReader;
 
 use object::read::ReadCache;
 use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
 
 use super::bytes::ImageBytes;
+use super::regular;
 use super::relocatable::{self, Load, is_allocated};
 
 /// A parsed ELF file, as handed to [`with_elf`].
@@ -26,7 +26,7 @@ pub(super) trait ElfTask {
 pub(super) fn with_elf<T: ElfTask>(bytes: &ImageBytes, task: T) -> Result<T::Output, ElfFailure> {
     match bytes {
         ImageBytes::File(path) => {
-            let file = File::open(path).map_err(ElfFailure::Io)?;
+            let file = regular::open(path).map_err(ElfFailure::Io)?;
             let cache = ReadCache::new(BufReader::new(file));
             let elf = object::File::parse(&cache).map_err(ElfFailure::Elf)?;
             task.run(&elf).map_err(ElfFailure::Elf)

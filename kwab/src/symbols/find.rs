@@ -4,8 +4,7 @@
 //! A file with another build-id is never used unless the caller forces it: wrong symbols are worse than none. When the
 //! dump does not say a build-id, the name decides, and a file that merely has the right name is taken.
 
-use std::fs::{self, File};
-use std::io::Read;
+use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use walkdir::WalkDir;
 
 use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
-use super::{BuildId, cpio};
+use super::{BuildId, cpio, regular};
 use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
@@ -62,6 +61,7 @@ pub struct Finder {
     debug_dirs: Vec<PathBuf>,
     force: bool,
     taken: Vec<PathBuf>,
+    took_beside: bool,
 }
 
 #[derive(Debug)]
@@ -72,6 +72,8 @@ struct SearchPath {
     direct: bool,
     /// The user did not name it: only the right build-id counts there, never a file name.
     by_id_only: bool,
+    /// Its images came with a dump.
+    beside: bool,
 }
 
 /// What a search path holds.
@@ -96,9 +98,16 @@ impl Finder {
     /// `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
-        let search = |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false };
+        let search =
+            |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false, beside: false };
         let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
-        Self { search_paths: paths.into_iter().map(search).collect(), debug_dirs, force, taken: Vec::new() }
+        Self {
+            search_paths: paths.into_iter().map(search).collect(),
+            debug_dirs,
+            force,
+            taken: Vec::new(),
+            took_beside: false,
+        }
     }
 
     /// The files that were given out: inputs of whatever is made of them.
@@ -107,13 +116,28 @@ impl Finder {
         &self.taken
     }
 
+    /// Whether an image was given out that came with a dump and that the user did not name.
+    #[must_use]
+    pub const fn took_beside(&self) -> bool {
+        self.took_beside
+    }
+
     /// Looks into these too, when nothing better was found: likely paths that the user did not name. Only an image
     /// with the right build-id is taken from them.
     #[must_use]
     pub fn and_by_id(mut self, paths: Vec<PathBuf>) -> Self {
-        let search = |path: PathBuf| SearchPath { direct: false, path, looked: None, by_id_only: true };
+        let search = |path: PathBuf| SearchPath { direct: false, path, looked: None, by_id_only: true, beside: false };
         self.search_paths.extend(paths.into_iter().map(search));
         self
+    }
+
+    /// The same for folders that lie beside a dump: what their images say is the word of the dump's maker.
+    #[must_use]
+    pub fn and_beside(self, paths: Vec<PathBuf>) -> Self {
+        let before = self.search_paths.len();
+        let mut finder = self.and_by_id(paths);
+        finder.search_paths[before..].iter_mut().for_each(|search| search.beside = true);
+        finder
     }
 
     /// Uses these debug directories (each with a `.build-id` below) instead of the system's.
@@ -135,6 +159,8 @@ impl Finder {
 
     fn take(&mut self, image: &ImageBytes) {
         if let ImageBytes::File(path) = image {
+            let first = self.search_paths.iter().find(|search| search.has(path));
+            self.took_beside |= first.is_some_and(|search| search.beside);
             self.taken.push(path.clone());
         }
     }
@@ -229,6 +255,12 @@ impl Finder {
 }
 
 impl SearchPath {
+    /// Whether it holds this file, as far as it was looked into.
+    fn has(&self, path: &Path) -> bool {
+        let is_it = |candidate: &Candidate| matches!(&candidate.bytes, ImageBytes::File(known) if known == path);
+        self.looked.as_ref().is_some_and(|looked| looked.candidates.iter().any(is_it))
+    }
+
     fn candidates(&mut self) -> &[Candidate] {
         let path = &self.path;
         let looked = self.looked.get_or_insert_with(|| {
@@ -265,7 +297,7 @@ fn in_file(path: &Path) -> Looked {
     if !cpio::is_archive(&head) {
         return nothing("neither an ELF image nor a cpio archive (newc, plain or gzip)");
     }
-    let bytes = match fs::read(path) {
+    let bytes = match regular::read(path, u64::MAX) {
         Ok(bytes) => bytes,
         Err(error) => return nothing(&error.to_string()),
     };
@@ -306,7 +338,7 @@ fn candidate(bytes: ImageBytes, name: String) -> Option<Candidate> {
 
 fn magic(path: &Path) -> Option<[u8; 4]> {
     let mut magic = [0; 4];
-    File::open(path).ok()?.read_exact(&mut magic).ok()?;
+    regular::open(path).ok()?.read_exact(&mut magic).ok()?;
     Some(magic)
 }
 

@@ -1,12 +1,12 @@
 //! One ELF image: its identity, its bytes by link address, its index, its unwind tables.
 
-use std::fs::File;
 use std::io::Read as _;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object::{Object, ObjectSection};
+use sha2::{Digest as _, Sha256};
 
 use super::build::BuildIndex;
 use super::bytes::ImageBytes;
@@ -14,8 +14,7 @@ use super::cache::IndexCache;
 use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
-use super::relocatable;
-use super::{BuildId, Location, PrintedFunction, Probe, SymbolError};
+use super::{BuildId, Location, PrintedFunction, Probe, SymbolError, regular, relocatable};
 
 /// An ELF image that can answer for its addresses.
 #[derive(Debug)]
@@ -175,7 +174,7 @@ impl Image {
 
     fn read_file(&self, offset: u64, out: &mut [u8]) -> usize {
         match &self.bytes {
-            ImageBytes::File(path) => File::open(path).and_then(|file| file.read_at(out, offset)).unwrap_or(0),
+            ImageBytes::File(path) => regular::open(path).and_then(|file| file.read_at(out, offset)).unwrap_or(0),
             ImageBytes::Memory { bytes, .. } => {
                 let rest = usize::try_from(offset).ok().and_then(|start| bytes.get(start..)).unwrap_or_default();
                 let found = out.len().min(rest.len());
@@ -261,26 +260,31 @@ fn build(
     Index::from_bytes(built).map_err(|source: IndexError| SymbolError::Index { path: bytes.name(), source })
 }
 
-/// The build-id and the size (a stripped file has the build-id of the whole one); without one, size and checksum.
+/// Of a file its build-id or a checksum, its size, and which file of this machine it is in which state; of other bytes
+/// their digest. Build-id, size and checksum are their maker's choice: an image that came with a stranger's dump must
+/// not answer for another one.
 fn cache_key(bytes: &ImageBytes, headers: &Headers, size: u64) -> Result<String, SymbolError> {
-    if headers.build_id.len() >= 8 {
-        return Ok(format!("{}-{size:x}", BuildId(headers.build_id.clone())));
-    }
-    let crc = match bytes {
-        ImageBytes::File(path) => {
-            let io = |source| SymbolError::Io { path: bytes.name(), source };
-            let mut file = File::open(path).map_err(io)?;
-            let (mut sum, mut piece) = (crc32fast::Hasher::new(), vec![0; 64 << 10]);
-            loop {
-                match file.read(&mut piece).map_err(io)? {
-                    0 => break sum.finalize(),
-                    read => sum.update(&piece[..read]),
-                }
-            }
+    let path = match bytes {
+        ImageBytes::File(path) => path,
+        ImageBytes::Memory { bytes, .. } => {
+            let digest = Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+            return Ok(format!("sha256-{digest}"));
         }
-        ImageBytes::Memory { bytes, .. } => crc32fast::hash(bytes),
     };
-    Ok(format!("crc{crc:08x}-{size:x}"))
+    let io = |source| SymbolError::Io { path: bytes.name(), source };
+    let mut file = regular::open(path).map_err(io)?;
+    let meta = file.metadata().map_err(io)?;
+    let state = format!("{:x}.{:x}.{:x}.{:x}", meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
+    if (8..=32).contains(&headers.build_id.len()) {
+        return Ok(format!("{}-{size:x}-{state}", BuildId(headers.build_id.clone())));
+    }
+    let (mut sum, mut piece) = (crc32fast::Hasher::new(), vec![0; 64 << 10]);
+    loop {
+        match file.read(&mut piece).map_err(io)? {
+            0 => return Ok(format!("crc{:08x}-{size:x}-{state}", sum.finalize())),
+            read => sum.update(&piece[..read]),
+        }
+    }
 }
 
 fn failed(bytes: &ImageBytes, failure: ElfFailure) -> SymbolError {

@@ -37,6 +37,7 @@ mod layout;
 mod names;
 mod printed;
 mod registers;
+pub(crate) mod regular;
 mod relocatable;
 mod resolve;
 mod skip;

@@ -4,8 +4,9 @@
 //! components one by one. Files are read once and kept; a file larger than `MAX_SOURCE_BYTES` is left alone.
 
 use std::collections::HashMap;
-use std::fs;
 use std::path::{Component, Path, PathBuf};
+
+use super::regular;
 
 /// The longest source file that is read.
 const MAX_SOURCE_BYTES: u64 = 8 << 20;
@@ -65,15 +66,14 @@ impl SourceLines {
 }
 
 fn read_lines(path: &Path) -> Option<Vec<String>> {
-    if fs::metadata(path).ok()?.len() > MAX_SOURCE_BYTES {
-        return None;
-    }
-    let bytes = fs::read(path).ok()?;
+    let bytes = regular::read(path, MAX_SOURCE_BYTES).ok()?;
     Some(String::from_utf8_lossy(&bytes).lines().map(str::to_owned).collect())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -57,6 +57,8 @@ enum Reach {
     InFile,
     /// Also behind the end, by who holds `writers`.
     Anywhere,
+    /// The same, by who has counted the page already: it is used up or given back.
+    Paid,
 }
 
 struct Pages {
@@ -281,6 +283,7 @@ impl FileData {
     fn page_to_write(&self, pool: &Pool, index: u64, reach: Reach) -> Result<Frame, Errno> {
         let pages = self.pages.lock();
         if let Some(frame) = pages.map.get(index) {
+            pool.release(u64::from(reach == Reach::Paid));
             return Ok(frame.clone());
         }
         let archived = index * PAGE < pages.archived;
@@ -288,7 +291,7 @@ impl FileData {
         // What is in the archive is the file's already: it is there for who maps it, however full the file system is.
         if archived && reach == Reach::InFile {
             pool.charge_own(1);
-        } else {
+        } else if reach != Reach::Paid {
             pool.charge(1)?;
         }
         let lacking = if reach == Reach::InFile { Errno::ENOMEM } else { Errno::ENOSPC };
@@ -403,14 +406,7 @@ impl FileData {
                     self.check_seals(SEAL_GROW)?;
                 }
                 crate::fs::limit::room(end - 1, 1)?;
-                // All of it fits, or nothing is begun.
-                let pages = end.div_ceil(PAGE) - start / PAGE;
-                pool.charge(pages)?;
-                pool.release(pages);
-                for index in start / PAGE..end.div_ceil(PAGE) {
-                    self.page_to_write(pool, index, Reach::Anywhere)?;
-                    breathe_or_stop(Sleep::Killable)?;
-                }
+                self.fill(pool, start / PAGE, end.div_ceil(PAGE))?;
                 if mode == 0 && end > self.size() {
                     self.size.store(end, Release);
                 }
@@ -422,6 +418,45 @@ impl FileData {
             }
             _ => Err(Errno::EOPNOTSUPP),
         }
+    }
+
+    /// Makes the pages of `first..end` that are missing: all of them fit, or none is made.
+    fn fill(&self, pool: &Pool, first: u64, end: u64) -> Result<(), Errno> {
+        let mut left = self.missing(pool, first, end)?;
+        pool.charge(left)?;
+        let mut at = first;
+        let result = loop {
+            // Only mappings make pages meanwhile, and none goes.
+            let hole = self.pages.lock().map.next(at, true, end).filter(|hole| *hole < end && left > 0);
+            let Some(hole) = hole else { break Ok(()) };
+            left -= 1;
+            if let Err(error) = self.page_to_write(pool, hole, Reach::Paid) {
+                break Err(error);
+            }
+            at = hole + 1;
+            if let Err(error) = breathe_or_stop(Sleep::Killable) {
+                break Err(error);
+            }
+        };
+        pool.release(left);
+        result
+    }
+
+    /// Pages of `first..end` that are holes or still in the archive. ENOSPC for more than could ever be there.
+    fn missing(&self, pool: &Pool, first: u64, end: u64) -> Result<u64, Errno> {
+        if end - first > pool.most_pages.saturating_add(self.held_pages()) {
+            return Err(Errno::ENOSPC);
+        }
+        let (mut at, mut missing) = (first, 0);
+        while at < end {
+            let pages = self.pages.lock();
+            let held = pages.map.next(at, false, end).unwrap_or(end);
+            missing += held - at;
+            at = pages.map.next(held, true, end).unwrap_or(end);
+            drop(pages);
+            breathe_or_stop(Sleep::Killable)?;
+        }
+        Ok(missing)
     }
 
     /// Whether a mode of fallocate(2) makes a hole.

@@ -10,6 +10,7 @@ use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
 use machine::sync::SpinGuard;
 
+use super::Share;
 use super::data::FileData;
 use super::node::{Body, TmpNode, is_fifo, link_pages, node_of};
 use crate::fs::attr::{Attr, S_IFDIR, S_IFMT, S_IFREG};
@@ -34,11 +35,11 @@ impl TmpNode {
         target: Option<&[u8]>,
     ) -> Result<Arc<Dentry>, Errno> {
         crate::mm::frames::spare()?;
-        self.pool.room_for_node()?;
+        let share = Share::take(&self.pool)?;
         if self.pool.fixed.load(Relaxed) {
             return Err(if new.mode & S_IFMT == S_IFREG { Errno::EACCES } else { Errno::EPERM });
         }
-        let node = self.make(new, target)?;
+        let node = self.make(share, new, target)?;
         let is_dir = node.attr.is_dir();
         let dentry = Dentry::new(name, Some(dir.clone()), node);
         let mut entries = self.open_entries(dir)?;
@@ -55,15 +56,15 @@ impl TmpNode {
     /// An entry for `name` that is in no directory yet.
     fn whiteout(&self, dir: &Arc<Dentry>, name: &[u8], new: NewNode) -> Result<Arc<Dentry>, Errno> {
         crate::mm::frames::spare()?;
-        self.pool.room_for_node()?;
-        Ok(Dentry::new(name, Some(dir.clone()), self.make(new, None)?))
+        let share = Share::take(&self.pool)?;
+        Ok(Dentry::new(name, Some(dir.clone()), self.make(share, new, None)?))
     }
 
     pub(super) fn unnamed(&self, dir: &Arc<Dentry>, new: NewNode) -> Result<Arc<Dentry>, Errno> {
         crate::mm::frames::spare()?;
-        self.pool.room_for_node()?;
+        let share = Share::take(&self.pool)?;
         self.entries()?;
-        let node = self.make(new, None)?;
+        let node = self.make(share, new, None)?;
         node.attr.set_nlink(0);
         let name = alloc::format!("#{}", node.attr.ino);
         let dentry = Dentry::new(name.as_bytes(), Some(dir.clone()), node);
@@ -71,7 +72,7 @@ impl TmpNode {
         Ok(dentry)
     }
 
-    fn make(&self, new: NewNode, target: Option<&[u8]>) -> Result<Arc<Self>, Errno> {
+    fn make(&self, share: Share, new: NewNode, target: Option<&[u8]>) -> Result<Arc<Self>, Errno> {
         let mut mode = new.mode;
         let mut gid = new.gid;
         if self.attr.mode() & 0o2000 != 0 {
@@ -96,7 +97,7 @@ impl TmpNode {
                 _ => Body::Special,
             },
         };
-        Ok(Self::new(&self.pool, attr, body))
+        Ok(Self::new(share, attr, body))
     }
 
     pub(super) fn add_link(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
@@ -106,17 +107,23 @@ impl TmpNode {
         }
         // Each name takes memory as an inode does, and counts as one.
         crate::mm::frames::spare()?;
-        self.pool.room_for_node()?;
+        self.pool.take_node()?;
+        let before = self.put_name(dir, name, target);
+        // A file without names is counted already.
+        if before.as_ref().map_or(true, |before| *before == 0) {
+            self.pool.give_node();
+        }
+        before.map(|_| self.attr.touch_modified())
+    }
+
+    /// Puts a name of `target` in; how many it had before.
+    fn put_name(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<u32, Errno> {
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
         let mut entries = self.open_entries(dir)?;
         check_room(&entries)?;
         entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
         drop(entries);
-        if attr.add_links(1) > 0 {
-            self.pool.nodes.fetch_add(1, Relaxed);
-        }
-        self.attr.touch_modified();
-        Ok(())
+        Ok(target.attr().add_links(1))
     }
 
     pub(super) fn remove_entry(&self, dir: &Arc<Dentry>, entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
@@ -142,7 +149,7 @@ impl TmpNode {
             attr.set_nlink(0);
             self.attr.add_links(-1);
         } else if attr.add_links(-1) > 1 {
-            self.pool.nodes.fetch_sub(1, Relaxed);
+            self.pool.give_node();
         }
     }
 

@@ -13,6 +13,7 @@ mod node;
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Deref;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
 pub use data::Archive;
@@ -75,15 +76,53 @@ impl Pool {
         PAGES.fetch_add(pages, Relaxed);
     }
 
-    /// ENOSPC when there are as many inodes as there may be.
-    pub fn room_for_node(&self) -> Result<(), Errno> {
-        if self.nodes.load(Relaxed) < self.most_nodes.load(Relaxed) { Ok(()) } else { Err(Errno::ENOSPC) }
+    /// Counts one more inode or name; ENOSPC when there are as many as there may be.
+    fn take_node(&self) -> Result<(), Errno> {
+        let most = self.most_nodes.load(Relaxed);
+        let fits = |nodes: u64| (nodes < most).then_some(nodes + 1);
+        self.nodes.fetch_update(Relaxed, Relaxed, fits).map(|_| ()).map_err(|_| Errno::ENOSPC)
+    }
+
+    /// Counts one inode or name less.
+    fn give_node(&self) {
+        self.nodes.fetch_sub(1, Relaxed);
     }
 
     /// Counts `pages` less.
     pub fn release(&self, pages: u64) {
         self.used_pages.fetch_sub(pages, Relaxed);
         PAGES.fetch_sub(pages, Relaxed);
+    }
+}
+
+/// The pool of a file system, in which one inode is counted until this is dropped.
+pub struct Share(Arc<Pool>);
+
+impl Share {
+    /// Counts one more inode. ENOSPC when there are as many as there may be.
+    pub fn take(pool: &Arc<Pool>) -> Result<Self, Errno> {
+        pool.take_node()?;
+        Ok(Self(pool.clone()))
+    }
+
+    /// Counts one more inode, however many there are.
+    pub fn own(pool: &Arc<Pool>) -> Self {
+        pool.nodes.fetch_add(1, Relaxed);
+        Self(pool.clone())
+    }
+}
+
+impl Deref for Share {
+    type Target = Arc<Pool>;
+
+    fn deref(&self) -> &Arc<Pool> {
+        &self.0
+    }
+}
+
+impl Drop for Share {
+    fn drop(&mut self) {
+        self.0.give_node();
     }
 }
 
@@ -139,7 +178,7 @@ impl TmpFs {
         });
         let attr = Attr::new(pool.dev, S_IFDIR | mode & 0o7777, 0, 0, 0);
         attr.set_nlink(2);
-        let node = TmpNode::new(&pool, attr, Body::directory());
+        let node = TmpNode::new(Share::own(&pool), attr, Body::directory());
         let root = Dentry::new(b"", None, node);
         Arc::new(Self { kind, options: options.to_vec(), pool, root })
     }

@@ -4,7 +4,6 @@ use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
-use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::dirmap::DirMap;
 use linux_abi::Errno;
@@ -12,7 +11,7 @@ use machine::addr::FrameNumber;
 use machine::frame::Frame;
 use machine::sync::{Once, SpinLock};
 
-use super::Pool;
+use super::Share;
 use super::data::{FileData, PAGE};
 use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
@@ -69,15 +68,14 @@ fn name_key() -> u64 {
 pub struct TmpNode {
     pub(super) attr: Attr,
     pub(super) body: Body,
-    pub(super) pool: Arc<Pool>,
+    pub(super) pool: Share,
     attributes: Attributes,
 }
 
 impl TmpNode {
     /// A node of the file system of `pool`.
-    pub fn new(pool: &Arc<Pool>, attr: Attr, body: Body) -> Arc<Self> {
-        pool.nodes.fetch_add(1, Relaxed);
-        Arc::new(Self { attr, body, pool: pool.clone(), attributes: SpinLock::new(BTreeMap::new()) })
+    pub fn new(pool: Share, attr: Attr, body: Body) -> Arc<Self> {
+        Arc::new(Self { attr, body, pool, attributes: SpinLock::new(BTreeMap::new()) })
     }
 
     pub(super) fn entries(&self) -> Result<&SpinLock<DirMap<Arc<Dentry>>>, Errno> {
@@ -112,7 +110,6 @@ pub(super) fn take_entries(dentry: &Arc<Dentry>) -> Vec<Arc<Dentry>> {
 
 impl Drop for TmpNode {
     fn drop(&mut self) {
-        self.pool.nodes.fetch_sub(1, Relaxed);
         match &self.body {
             Body::Regular(data) => self.pool.release(data.held_pages()),
             Body::Symlink(target) => self.pool.release(link_pages(target)),

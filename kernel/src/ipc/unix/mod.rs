@@ -140,6 +140,11 @@ impl Inbox {
     fn held(&self) -> usize {
         self.bytes.len() + self.track.cost()
     }
+
+    /// Whether as many packets wait as those of strangers may.
+    fn is_full(&self) -> bool {
+        self.packets.len() > transfer::MOST_PACKETS
+    }
 }
 
 /// Senders that were told that there is no room, by address; a pointer where there are none, as nearly always.

@@ -237,7 +237,7 @@ impl Socket {
                 None => Ok(None),
             };
         };
-        let has_room = !flags.peek && inbox.packets.len() <= MOST_PACKETS;
+        let has_room = !flags.peek && !inbox.is_full();
         let refused = if has_room { inbox.refused.take() } else { None };
         drop(inbox);
         if let Some(refused) = refused {
@@ -384,7 +384,7 @@ impl Socket {
         let length = packet.bytes.len();
         let mut packet = Some(packet);
         let mut attempt = || {
-            let full = self.is_full_for(receiver);
+            let (is_sender_full, is_stranger) = (self.is_full(), !self.is_peer_of(receiver));
             let heard = self.kind != Kind::Datagram || receiver.hears(self);
             let mut inbox = receiver.inbox.lock();
             if inbox.shut || inbox.ended {
@@ -393,8 +393,12 @@ impl Socket {
             if !heard {
                 return Ok(Err(Errno::EPERM));
             }
-            if let Some(full) = full {
-                return Err(full);
+            if is_sender_full {
+                return Err(Full::Sender);
+            }
+            // With the inbox locked: two senders must not share what room is left.
+            if is_stranger && inbox.is_full() {
+                return Err(Full::Receiver);
             }
             if let Some(packet) = packet.take() {
                 let postage = Postage::new(self, packet.bytes.len());
@@ -423,13 +427,14 @@ impl Socket {
         }
     }
 
-    /// Why no packet can go to `receiver` now, if so.
-    fn is_full_for(&self, receiver: &Arc<Socket>) -> Option<Full> {
-        if self.on_the_way.load(Relaxed) >= self.send_buffer.load(Relaxed) {
-            return Some(Full::Sender);
-        }
-        let is_mine = receiver.peer().is_some_and(|peer| core::ptr::eq(Arc::as_ptr(&peer), self));
-        (!is_mine && receiver.inbox.lock().packets.len() > MOST_PACKETS).then_some(Full::Receiver)
+    /// Whether it has as much on the way as its buffer holds.
+    fn is_full(&self) -> bool {
+        self.on_the_way.load(Relaxed) >= self.send_buffer.load(Relaxed)
+    }
+
+    /// Whether `receiver` is connected to it, which has room for all that it may send.
+    fn is_peer_of(&self, receiver: &Arc<Socket>) -> bool {
+        receiver.peer().is_some_and(|peer| core::ptr::eq(Arc::as_ptr(&peer), self))
     }
 
     /// Whether there is enough room to send for `POLLOUT`: at most a quarter of the buffer is on its way to `peer`. A
@@ -450,11 +455,11 @@ impl Socket {
 
     /// Whether `receiver` has no room for packets of this socket now; it remembers to tell of room then.
     fn is_refused_by(self: &Arc<Self>, receiver: &Arc<Socket>) -> bool {
-        if self.is_full_for(receiver) != Some(Full::Receiver) {
+        if self.is_full() || self.is_peer_of(receiver) {
             return false;
         }
         let mut inbox = receiver.inbox.lock();
-        let is_full = inbox.packets.len() > MOST_PACKETS;
+        let is_full = inbox.is_full();
         if is_full {
             inbox.refused.get_or_insert_default().insert(Arc::as_ptr(self).addr(), Arc::downgrade(self));
         }
@@ -494,6 +499,6 @@ pub(super) fn tell_of_room(refused: &BTreeMap<usize, Weak<Socket>>) {
 }
 
 /// Packets from strangers that may wait at a receiver before another (`net.unix.max_dgram_qlen`).
-const MOST_PACKETS: usize = 10;
+pub(super) const MOST_PACKETS: usize = 10;
 /// Bytes of the buffer that no packet may fill.
 const EMSGSIZE_MARGIN: usize = 32;
