@@ -12,6 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use kernel_logic::dumpspace::{MOST_PIECES, Pieces, Refusal};
+use kernel_logic::vma::PAGE;
 use kwab_format::armour::{LINE_BYTES, LINE_LEN, encode_line};
 use kwab_format::record::Memory;
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SectionHeader};
@@ -212,7 +213,7 @@ pub fn for_kernel(dump: DumpId, stage: Stage) -> Target {
     Target::Region { start, end: start + slot }
 }
 
-/// Most sectors of a slot: 16 MiB.
+/// Most sectors of a slot, unless there is more memory to dump: 16 MiB.
 const SLOT_SECTORS: u64 = 32 << 10;
 
 /// The slot of the disk to use, if there is a disk and it was offered.
@@ -227,7 +228,9 @@ fn on_disk(stage: Stage) -> Option<Target> {
 
 /// Sectors of each of the kernel's slots: the second half is for processes.
 fn slot_of(disk: &Disk) -> u64 {
-    (disk.sectors() / 4).min(SLOT_SECTORS)
+    // All memory, packed or not, with the heads of its sections.
+    let memory = u64::from(machine::boot::info().frame_limit) * (PAGE + PAGE / 16) / SECTOR as u64;
+    (disk.sectors() / 4).min(SLOT_SECTORS.max(memory))
 }
 
 /// The disk of a system that lives, once it is this thread's turn; `None` without one.

@@ -15,7 +15,7 @@ use crate::task::current;
 pub fn live() -> Vec<u8> {
     let death = Death::new(CauseKind::LIVE, Reason::LIVE, crash::registers_here(), crash::control_here());
     let me = current();
-    let subject = Subject { death: &death, thread: Some(&me), scope: Scope::Live, amount: &FULL };
+    let subject = Subject { death: &death, thread: Some(&me), scope: Scope::Live, amount: &FULL, stage: None };
     let mut buffer = vec![0; BUFFER];
     let header = FileHeader::new(new_dump_id(), boot_id());
     let writer = Writer::new(Channel::Memory(Vec::new()), &mut buffer, header);
