@@ -234,7 +234,7 @@ fn dump(stage: Stage, death: &Death, memory: &mut Memory) {
     }
     for (number, part) in COLLECTORS.iter().enumerate().skip(part) {
         PART.store(number + 1, Ordering::Relaxed);
-        if part.is_in(Scope::Kernel) {
+        if part.is_in(Scope::Kernel, amount) {
             dump.part(part, &subject);
         }
     }

@@ -20,7 +20,7 @@ pub fn live() -> Vec<u8> {
     let header = FileHeader::new(new_dump_id(), boot_id());
     let writer = Writer::new(Channel::Memory(Vec::new()), &mut buffer, header);
     let mut dump = Dump::new(writer, &LIVE_AMOUNT, &|_| {});
-    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Live)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Live, &LIVE_AMOUNT)) {
         dump.part(part, &subject);
     }
     match dump.finish() {

@@ -6,14 +6,10 @@ use super::memory::put;
 use super::pages::take_one;
 use super::{Dump, Stop, Subject};
 use crate::mm::Map;
-use crate::options::level::Level;
 use crate::task::tree;
 
 /// Puts them; a map that is locked is left out.
 pub(super) fn maps_of_others(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    if subject.amount.level < Level::Standard {
-        return Ok(());
-    }
     let running = subject.pid();
     let mut left = subject.amount.entries;
     let (mut outcome, mut locked) = (Ok(()), false);

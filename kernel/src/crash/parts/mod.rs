@@ -209,6 +209,8 @@ pub struct Collector {
     pub kind: SectionKind,
     /// Which dumps have it.
     scopes: u8,
+    /// From which level on a dump has it.
+    level: Level,
     /// How long it may take on a fast channel.
     budget: Nanos,
     /// Writes the section; ends early with [`Stop`].
@@ -216,9 +218,15 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Whether a dump of this scope has it.
-    pub fn is_in(&self, scope: Scope) -> bool {
-        self.scopes & scope as u8 != 0
+    /// Whether a dump of this scope and amount has it.
+    pub fn is_in(&self, scope: Scope, amount: &Amount) -> bool {
+        self.scopes & scope as u8 != 0 && amount.level >= self.level
+    }
+
+    /// The same in dumps of this level and above alone.
+    const fn from(mut self, level: Level) -> Self {
+        self.level = level;
+        self
     }
 }
 
@@ -230,7 +238,7 @@ const fn part(
     millis: u64,
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
 ) -> Collector {
-    Collector { kind, scopes, budget: millis * MS, collect }
+    Collector { kind, scopes, level: Level::Brief, budget: millis * MS, collect }
 }
 
 /// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds,
@@ -252,11 +260,11 @@ pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::LOG, ALL, 100, system::log),
     part(SectionKind::COUNTERS, ALL, 100, system::counters),
     part(SectionKind::MEMORY, KERNEL | PROCESS, 100, memory::pointed),
-    part(SectionKind::MEMORY_MAP, KERNEL, 500, maps::maps_of_others),
-    part(SectionKind::MEMORY, KERNEL, 2_000, ram::standard),
-    part(SectionKind::MEMORY, KERNEL, 10_000, ram::kernel),
-    part(SectionKind::MEMORY, KERNEL, 10_000, ram::program),
-    part(SectionKind::MEMORY, KERNEL, 60_000, ram::rest),
-    part(SectionKind::PAGE_TABLE, KERNEL, 500, ram::free),
+    part(SectionKind::MEMORY_MAP, KERNEL, 500, maps::maps_of_others).from(Level::Standard),
+    part(SectionKind::MEMORY, KERNEL, 2_000, ram::standard).from(Level::Standard),
+    part(SectionKind::MEMORY, KERNEL, 10_000, ram::kernel).from(Level::Full),
+    part(SectionKind::MEMORY, KERNEL, 10_000, ram::program).from(Level::Full),
+    part(SectionKind::MEMORY, KERNEL, 60_000, ram::rest).from(Level::All),
+    part(SectionKind::PAGE_TABLE, KERNEL, 500, ram::free).from(Level::All),
     part(SectionKind::NOTES, KERNEL | LIVE, 100, system::cost),
 ];

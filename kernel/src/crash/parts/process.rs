@@ -58,7 +58,7 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
     let subject = Subject { death: &death, thread: Some(thread), scope: Scope::Process, amount, stage: None };
     let writer = Writer::new(target.sink(0, None), &mut buffer, FileHeader::new(id, boot_id()));
     let mut dump = Dump::new(writer, amount, &|_| {});
-    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process, amount)) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();

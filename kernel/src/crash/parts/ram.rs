@@ -24,7 +24,6 @@ use machine::frame::{self, FrameState};
 
 use super::pages::bit;
 use super::{Dump, Stop, Subject};
-use crate::options::level::Level;
 use crate::task::tree;
 
 /// Tags: what a frame is for, as far as it has been found.
@@ -62,14 +61,9 @@ pub(super) fn tallies() -> impl Iterator<Item = (&'static str, u64, u64, u64)> {
         .filter(|(_, wanted, ..)| *wanted > 0)
 }
 
-/// The stage, if the dump's level is at least `level`.
-fn stage_at(subject: &Subject<'_>, level: Level) -> Option<Stage> {
-    subject.stage.filter(|_| subject.amount.level >= level)
-}
-
 /// The image's data, page tables, kernel stacks.
 pub(super) fn standard(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    let Some(stage) = stage_at(subject, Level::Standard) else { return Ok(()) };
+    let Some(stage) = subject.stage else { return Ok(()) };
     let [start, _, data, _] = boot::image_addresses();
     let image = boot::kernel_image();
     let first = image.start.0 + ((data - start) / PAGE) as u32;
@@ -86,7 +80,7 @@ pub(super) fn standard(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(),
 
 /// What the kernel uses beside that.
 pub(super) fn kernel(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    let Some(stage) = stage_at(subject, Level::Full) else { return Ok(()) };
+    let Some(stage) = subject.stage else { return Ok(()) };
     let root = PhysAddr(subject.death.control.cr3 & bit::ADDRESS);
     mark_leaves(dump, stage, root, crash::kernel_areas().spans, tag::SPAN);
     if let Some(own) = own_root(subject) {
@@ -109,23 +103,20 @@ pub(super) fn kernel(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), S
 
 /// What the process that was running has mapped.
 pub(super) fn program(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    let Some(stage) = stage_at(subject, Level::Full) else { return Ok(()) };
+    let Some(stage) = subject.stage else { return Ok(()) };
     write(dump, stage, 2, &|number| frame::tag(number) == Some(tag::PROGRAM))
 }
 
 /// Every frame in use that is not written yet.
 pub(super) fn rest(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    let Some(stage) = stage_at(subject, Level::All) else { return Ok(()) };
+    let Some(stage) = subject.stage else { return Ok(()) };
     write(dump, stage, 3, &|number| {
         frame::tag(number).is_some_and(|tag| tag != tag::WRITTEN) && frame::state(number) != FrameState::Free
     })
 }
 
 /// The runs of frames that are free, and therefore in no record of memory.
-pub(super) fn free(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
-    if stage_at(subject, Level::All).is_none() {
-        return Ok(());
-    }
+pub(super) fn free(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<(), Stop> {
     let is_free = |number: FrameNumber| frame::tag(number).is_none() || frame::state(number) == FrameState::Free;
     let mut run: Option<(u32, u32)> = None;
     for number in frames().filter(|number| is_free(*number)) {
