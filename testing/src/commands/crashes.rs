@@ -110,6 +110,10 @@ const PARTS: &[(&str, Part)] = &[
         };
         vec![("64 MiB".into(), levels::check(consent).map(text))]
     }),
+    ("levels-cost", |_, consent| {
+        let text = |lines: Vec<String>| format!("\n          {}", lines.join("\n          "));
+        vec![("64 MiB".into(), levels::measure(consent).map(text))]
+    }),
     ("pvpanic", |_, consent| vec![("the host".into(), channels::pvpanic(consent))]),
     ("memory", |_, consent| {
         let text = |c: memory::MemoryComparison| {
