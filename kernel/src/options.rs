@@ -8,6 +8,10 @@ use alloc::vec::Vec;
 
 use machine::sync::Once;
 
+use level::Level;
+
+pub mod level;
+
 /// What the command line said.
 #[derive(Debug, Default)]
 pub struct Options {
@@ -25,6 +29,8 @@ pub struct Options {
     pub loglevel: Option<u8>,
     /// `coredump=`: where programs that a signal ends are dumped to.
     pub core_dump: CoreDump,
+    /// `dump=`: how much memory a dump of the kernel holds.
+    pub dump: Level,
     /// `watchdog=`: seconds a processor may be stuck, 0 for ever.
     pub watchdog: u64,
     /// `hung_task=`: seconds a thread may be blocked, 0 for ever.
@@ -89,6 +95,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
             _ => CoreDump::Auto,
         };
     }),
+    (b"dump", |o, v| o.dump = Level::named(v).unwrap_or_default()),
     // The machine's own: it sets the memory aside before the kernel runs.
     (b"dumpmem", |_, _| {}),
     (b"debug", |o, v| {
@@ -126,8 +133,10 @@ static CHOSEN: Once<Options> = Once::new();
 
 /// Reads the command line; once.
 pub fn start(line: &[u8]) {
+    let options = parse(line);
+    level::set(options.dump);
     // A second call would find the options set and change nothing.
-    let _ = CHOSEN.set(parse(line));
+    let _ = CHOSEN.set(options);
 }
 
 /// What the command line said; defaults before [`start`].
@@ -140,6 +149,7 @@ pub fn get() -> &'static Options {
         panic: 0,
         loglevel: None,
         core_dump: CoreDump::Auto,
+        dump: Level::Auto,
         watchdog: WATCHDOG,
         hung_task: HUNG_TASK,
         stall: Stall::Provable,

@@ -3,7 +3,7 @@
 
 use core::sync::atomic::Ordering;
 
-use crate::addr::PhysAddr;
+use crate::addr::{FrameNumber, PhysAddr};
 use crate::processor::{CpuId, CpuMask};
 use crate::time::Nanos;
 use crate::x86_64::cpu::local;
@@ -14,8 +14,8 @@ use crate::x86_64::memory::{probe, stacks, stage};
 
 pub use crate::x86_64::cpu::regs::{control_here, control_of_user, registers_here};
 pub use crate::x86_64::cpu::stopped::ControllerState;
-pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, walk};
-pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Stage, enter, prepare};
+pub use crate::x86_64::memory::leaves::{RawLeaf, leaves, tables, walk};
+pub use crate::x86_64::memory::stage::{BUFFER, Committed, Handler, Memory, Stage, WORDS, enter, prepare};
 
 /// Copy memory at any address, kernel or user (of the space this processor runs), that may not be mapped: returns how
 /// many leading bytes could be read. Device memory is not touched.
@@ -29,6 +29,29 @@ pub fn probe_physical(addr: u64, to: &mut [u8]) -> usize {
     let end = ram.iter().find(|r| (r.start.addr().0..r.end.addr().0).contains(&addr)).map_or(addr, |r| r.end.addr().0);
     let len = (end - addr).min(to.len() as u64) as usize;
     probe::read(layout::direct(PhysAddr(addr)) as u64, &mut to[..len])
+}
+
+/// Notes something of a frame, at most [`MOST_TAG`](crate::frame::MOST_TAG), for the rest of the crash path, where
+/// [`frame::tag`](crate::frame::tag) tells it.
+pub fn set_tag(_stage: &Stage, number: FrameNumber, tag: u8) {
+    crate::frame::set_tag(number, tag);
+}
+
+/// Virtual addresses of the kernel's half: all of it, the stacks, and the heap's spans above them.
+pub fn kernel_areas() -> KernelAreas {
+    let (stacks, spans) = (layout::stacks(), layout::spans());
+    KernelAreas { all: (layout::KERNEL_HALF, u64::MAX), stacks: (stacks, spans), spans: (spans, layout::spans_end()) }
+}
+
+/// What [`kernel_areas`] tells: the first address of each area, and one past its last.
+#[derive(Clone, Copy, Debug)]
+pub struct KernelAreas {
+    /// The whole half.
+    pub all: (u64, u64),
+    /// Kernel stacks, with their guards.
+    pub stacks: (u64, u64),
+    /// Large objects of the heap.
+    pub spans: (u64, u64),
 }
 
 /// Stop all other processors by non-maskable interrupt, for at most `budget`. Returns those that stopped; they stay

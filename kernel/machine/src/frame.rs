@@ -27,8 +27,8 @@ mod meta;
 mod poison;
 
 pub use magazine::{drain_magazines, in_magazines};
-pub(crate) use meta::{ENTRY_SIZE, init, note};
-pub use meta::{FrameState, make_ready, state};
+pub(crate) use meta::{ENTRY_SIZE, init, note, set_tag};
+pub use meta::{FrameState, MOST_TAG, make_ready, state, tag};
 
 /// The largest block: 2^10 frames, 4 MiB.
 pub const MAX_ORDER: u8 = 10;

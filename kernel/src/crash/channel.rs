@@ -12,6 +12,7 @@ use alloc::vec;
 use alloc::vec::Vec;
 
 use kernel_logic::dumpspace::{MOST_PIECES, Pieces, Refusal};
+use kernel_logic::vma::PAGE;
 use kwab_format::armour::{LINE_BYTES, LINE_LEN, encode_line};
 use kwab_format::record::Memory;
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SectionHeader};
@@ -177,22 +178,16 @@ impl DiskSink {
         let mut rest = bytes;
         while !rest.is_empty() {
             let (sector, filled) = (self.first + (self.written / SECTOR) as u64, self.written % SECTOR);
-            let whole = (rest.len() / SECTOR * SECTOR).min(MOST);
-            let (taken, sent) = if filled == 0 && whole > 0 {
-                (whole, self.disk.write(sector, &rest[..whole]))
-            } else {
-                let taken = rest.len().min(SECTOR - filled);
-                if filled == 0 {
-                    self.tail = [0; SECTOR];
-                }
-                self.tail[filled..filled + taken].copy_from_slice(&rest[..taken]);
-                (taken, self.disk.write(sector, &self.tail))
-            };
-            if !sent {
+            let (now, behind) = rest.split_at(rest.len().min(MOST - filled));
+            // One request with what the sector has already: each costs more than its bytes.
+            if !self.disk.write(sector, &self.tail[..filled], now) {
                 return Err(SinkError { written: (bytes.len() - rest.len()) as u64 });
             }
-            self.written += taken;
-            rest = &rest[taken..];
+            self.written += now.len();
+            let last = self.written % SECTOR;
+            let kept = last.min(now.len());
+            self.tail[last - kept..last].copy_from_slice(&now[now.len() - kept..]);
+            rest = behind;
         }
         Ok(())
     }
@@ -212,7 +207,7 @@ pub fn for_kernel(dump: DumpId, stage: Stage) -> Target {
     Target::Region { start, end: start + slot }
 }
 
-/// Most sectors of a slot: 16 MiB.
+/// Most sectors of a slot, unless there is more memory to dump: 16 MiB.
 const SLOT_SECTORS: u64 = 32 << 10;
 
 /// The slot of the disk to use, if there is a disk and it was offered.
@@ -227,7 +222,9 @@ fn on_disk(stage: Stage) -> Option<Target> {
 
 /// Sectors of each of the kernel's slots: the second half is for processes.
 fn slot_of(disk: &Disk) -> u64 {
-    (disk.sectors() / 4).min(SLOT_SECTORS)
+    // All memory, packed or not, with the heads of its sections.
+    let memory = u64::from(machine::boot::info().frame_limit) * (PAGE + PAGE / 16) / SECTOR as u64;
+    (disk.sectors() / 4).min(SLOT_SECTORS.max(memory))
 }
 
 /// The disk of a system that lives, once it is this thread's turn; `None` without one.
@@ -347,17 +344,16 @@ pub struct Pace {
     pub bytes: usize,
     /// By a plain copy from memory to memory.
     pub copy: Nanos,
-    /// Through the region's sink.
+    /// Through the channel's sink.
     pub channel: Nanos,
-    /// As records of a dump, into the region: with checksums.
+    /// As records of a dump, into the channel: with checksums.
     pub dump: Nanos,
 }
 
-/// Measures the region, at the price of what its last piece holds.
+/// Measures the region, or without one the disk, at the price of what its last piece holds.
 pub fn pace() -> Option<Pace> {
     const BYTES: usize = 256 << 10;
-    let region = usable().filter(|region| region.size() / 2 >= 2 * BYTES)?;
-    let target = Target::Region { start: region.size() - 2 * BYTES, end: region.size() };
+    let target = last_piece(2 * BYTES)?;
     let from = vec![0x5a; BYTES];
     let mut to = vec![0; BYTES];
     let time = |work: &mut dyn FnMut()| {
@@ -371,7 +367,7 @@ pub fn pace() -> Option<Pace> {
     core::hint::black_box(&to);
     let channel = time(&mut || {
         let mut sink = target.sink(0, None);
-        from.chunks(STEP).for_each(|piece| assert!(sink.write(piece).is_ok(), "the region has room for all of it"));
+        from.chunks(STEP).for_each(|piece| assert!(sink.write(piece).is_ok(), "the channel has room for all of it"));
     });
     let mut buffer = vec![0; STEP + 4096];
     let dump = time(&mut || {
@@ -383,8 +379,19 @@ pub fn pace() -> Option<Pace> {
         }
         let _ = writer.close();
     });
-    region.write(region.size() - 2 * BYTES, &[0; FILE_HEADER_LEN]);
+    // What cannot be written cannot be read as a dump either.
+    let _ = target.sink(0, None).write(&[0; FILE_HEADER_LEN]);
     Some(Pace { bytes: BYTES, copy, channel, dump })
+}
+
+/// The last `bytes` of the channel, if it has twice as many for processes.
+fn last_piece(bytes: usize) -> Option<Target> {
+    if let Some(region) = usable() {
+        return (region.size() / 2 >= bytes)
+            .then(|| Target::Region { start: region.size() - bytes, end: region.size() });
+    }
+    let end = crate::options::get().dump_disk.then(drive).flatten()?.sectors();
+    (end / 2 >= (bytes / SECTOR) as u64).then(|| Target::Disk { first: end - (bytes / SECTOR) as u64, end })
 }
 
 /// Bytes given to the sink at a time.

@@ -11,12 +11,12 @@ use core::panic::PanicInfo;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use kwab_format::record::{CauseKind, Reason};
-use kwab_format::{FileHeader, Progress, Writer};
-use machine::crash::{self, BUFFER, Committed, Stage};
+use kwab_format::{Compression, FileHeader, Progress, Writer};
+use machine::crash::{self, Committed, Memory, Stage};
 use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
-use super::parts::{BRIEF, COLLECTORS, Death, Dump, FULL, Scope, Subject, boot_id, brief, new_dump_id};
+use super::parts::{COLLECTORS, Death, Dump, Scope, Subject, amount_on, boot_id, brief, new_dump_id};
 use super::tasks;
 use super::watchdog::hardware;
 use crate::log::{self, Line};
@@ -31,11 +31,8 @@ const MAX_FRAMES: usize = 24;
 /// More entries than this are no progress any more: stop without a word.
 const DEEPEST: u32 = 64;
 
-type Memory = &'static mut [u8; BUFFER];
-
 /// What is done about a death, in this order.
-const STEPS: &[fn(Stage, &Death, &mut [u8; BUFFER])] =
-    &[stop_others, tell, tell_event, dump, tell_tasks, tell_dump, notify];
+const STEPS: &[fn(Stage, &Death, &mut Memory)] = &[stop_others, tell, tell_event, dump, tell_tasks, tell_dump, notify];
 /// Which of [`STEPS`] the dump is.
 const DUMP: usize = 3;
 
@@ -118,7 +115,7 @@ fn describe(death: &mut Death, trap: &FatalTrap) {
 }
 
 /// Deals with a death, or with one inside of that.
-fn begin(stage: Stage, memory: Memory, death: Death) -> ! {
+fn begin(stage: Stage, memory: &'static mut Memory, death: Death) -> ! {
     if stage.depth > DEEPEST {
         machine::power::halt();
     }
@@ -152,12 +149,12 @@ fn begin(stage: Stage, memory: Memory, death: Death) -> ! {
     end()
 }
 
-fn stop_others(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+fn stop_others(_stage: Stage, _death: &Death, _memory: &mut Memory) {
     crash::stop_others(STOP_BUDGET);
 }
 
 /// The text on the console.
-fn tell(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+fn tell(_stage: Stage, death: &Death, _memory: &mut Memory) {
     let cpu = machine::cpu::id().0;
     match core::str::from_utf8(death.file.bytes()) {
         Ok(file) if !file.is_empty() => say(format_args!("\n[PANIC] CPU={cpu} at {file}:{}", death.line_column.0)),
@@ -197,7 +194,7 @@ fn text(bytes: &[u8]) -> &str {
     core::str::from_utf8(bytes).unwrap_or("(not text)")
 }
 
-fn tell_event(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+fn tell_event(_stage: Stage, death: &Death, _memory: &mut Memory) {
     let mut event = Event::new("panic");
     event.string("message", death.message.bytes());
     event.array("backtrace", |event| {
@@ -211,31 +208,33 @@ fn tell_event(_stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
 }
 
 /// Writes the dump, or what is left to write of it.
-fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
+fn dump(stage: Stage, death: &Death, memory: &mut Memory) {
     let part = PART.load(Ordering::Relaxed);
     let saved = SAVED.get(&stage);
+    let Memory { bytes, packed, table } = memory;
     let (target, writer) = match &saved {
         Some((target, progress)) => {
-            (*target, Writer::resume(target.sink(progress.position(), Some(stage)), &mut memory[..], progress))
+            (*target, Writer::resume(target.sink(progress.position(), Some(stage)), bytes, progress))
         }
         None => {
             let id = new_dump_id();
             let target = channel::for_kernel(id, stage);
-            (target, Writer::new(target.sink(0, Some(stage)), &mut memory[..], FileHeader::new(id, boot_id())))
+            (target, Writer::new(target.sink(0, Some(stage)), bytes, FileHeader::new(id, boot_id())))
         }
     };
-    let amount = if matches!(target, Target::Serial(_)) { &BRIEF } else { &FULL };
+    let amount = amount_on(target);
+    let writer = writer.with_compression(Compression { table, scratch: packed });
     let save = |progress: &Progress| SAVED.set(&stage, (target, *progress));
     let mut dump = Dump::new(writer, amount, &save);
     let thread = try_current();
-    let subject = Subject { death, thread: thread.as_deref(), scope: Scope::Kernel, amount };
+    let subject = Subject { death, thread: thread.as_deref(), scope: Scope::Kernel, amount, stage: Some(stage) };
     let begun = machine::time::now();
     if let Some(failed) = part.checked_sub(1).and_then(|part| COLLECTORS.get(part)) {
         dump.give_up(failed, |dump| brief(dump, death));
     }
     for (number, part) in COLLECTORS.iter().enumerate().skip(part) {
         PART.store(number + 1, Ordering::Relaxed);
-        if part.is_in(Scope::Kernel) {
+        if part.is_in(Scope::Kernel, amount) {
             dump.part(part, &subject);
         }
     }
@@ -245,7 +244,7 @@ fn dump(stage: Stage, death: &Death, memory: &mut [u8; BUFFER]) {
 }
 
 /// The threads of a machine that hangs, unless the dump is on the console too and has them.
-fn tell_tasks(stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
+fn tell_tasks(stage: Stage, death: &Death, _memory: &mut Memory) {
     let is_told = matches!(SAVED.get(&stage), Some((Target::Serial(_), _)));
     if death.reason == Reason::HANG && !is_told {
         tasks::tell(say);
@@ -253,13 +252,13 @@ fn tell_tasks(stage: Stage, death: &Death, _memory: &mut [u8; BUFFER]) {
 }
 
 /// The last line: what waits for the end of a death may stop the machine at it.
-fn tell_dump(stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+fn tell_dump(stage: Stage, _death: &Death, _memory: &mut Memory) {
     if let (Some((target, _)), Some((bytes, micros))) = (SAVED.get(&stage), WRITTEN.get(&stage)) {
         say(format_args!("kwab: dump of {bytes} bytes on the {} in {micros} us", target.name()));
     }
 }
 
-fn notify(_stage: Stage, _death: &Death, _memory: &mut [u8; BUFFER]) {
+fn notify(_stage: Stage, _death: &Death, _memory: &mut Memory) {
     machine::power::notify_panic();
 }
 

@@ -16,6 +16,7 @@ use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
 use crate::mm::{frames, huge, prefault};
+use crate::options::level;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
 use crate::uts::{
@@ -323,6 +324,15 @@ pub(super) fn boot_id(_: Target) -> Text {
 /// `cat /proc/kwab`: a dump of the system as it is.
 pub(super) fn live_dump(_: Target) -> Text {
     Ok(<Kwab as Crash>::live_dump())
+}
+
+/// How much memory a dump of the kernel holds, by name.
+pub(super) fn dump_level(_: Target) -> Text {
+    line(level::get().name().as_bytes())
+}
+
+pub(super) fn set_dump_level(_: Target, text: &[u8]) -> Result<(), Errno> {
+    level::set_named(text)
 }
 
 /// What is written to `/proc/sysrq-trigger` (sysrq in Linux's admin guide): the first byte counts.

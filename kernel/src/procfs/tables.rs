@@ -85,6 +85,7 @@ const SYS: &[ProcEntry] = &[
             control("debug", system::debug_categories, system::set_debug_categories),
             constant("dmesg_restrict", |_| Ok(b"1\n".to_vec())),
             control("domainname", system::domain_name, system::set_domain_name),
+            control("dump_level", system::dump_level, system::set_dump_level),
             control("hostname", system::host_name, system::set_host_name),
             constant("hung_task_panic", |_| Ok(b"1\n".to_vec())),
             control("hung_task_timeout_secs", watchdogs::hung_task, watchdogs::set_hung_task),

@@ -70,6 +70,8 @@ pub struct Ram<'d> {
     loaded: Vec<Piece<'d>>,
     /// Addresses with what holds them, in order of their start.
     extents: Vec<(Range<u64>, Holder)>,
+    /// The highest end among each extent and all before it.
+    reach: Vec<u64>,
 }
 
 impl<'d> Ram<'d> {
@@ -88,7 +90,13 @@ impl<'d> Ram<'d> {
         extents.extend(loaded.iter().enumerate().map(|(at, piece)| (piece.start..piece.end(), Holder::Loaded(at))));
         extents.retain(|(extent, _)| extent.start < extent.end);
         extents.sort_by_key(|(extent, _)| extent.start);
-        Self { payloads, loaded, extents }
+        let mut highest = 0;
+        let reach = extents.iter().map(|(extent, _)| {
+            highest = extent.end.max(highest);
+            highest
+        });
+        let reach = reach.collect();
+        Self { payloads, loaded, extents, reach }
     }
 
     /// Whether the dump has none.
@@ -132,11 +140,16 @@ impl<'d> Ram<'d> {
     }
 
     fn read_once(&self, at: u64, out: &mut [u8]) -> usize {
-        /// Extents that overlap each other and are tried; a sound dump has none.
-        const MOST_TRIED: usize = 4;
+        /// Extents with the address that are tried. A kernel writes its memory in order of value, a few passes over all
+        /// addresses, of which each has a section with holes around the address.
+        const MOST_TRIED: usize = 8;
+        /// Extents that begin before the address and are looked at.
+        const MOST_PASSED: usize = 4096;
         let behind = self.extents.partition_point(|(extent, _)| extent.start <= at);
-        let near = self.extents.get(behind.saturating_sub(MOST_TRIED)..behind).unwrap_or_default();
-        for (_, holder) in near.iter().rev().filter(|(extent, _)| extent.contains(&at)) {
+        let first = behind.saturating_sub(MOST_PASSED);
+        let before = self.extents[first..behind].iter().zip(&self.reach[first..behind]).rev();
+        let near = before.take_while(|(_, reach)| **reach > at).map(|(held, _)| held);
+        for (_, holder) in near.filter(|(extent, _)| extent.contains(&at)).take(MOST_TRIED) {
             let read = match holder {
                 Holder::Loaded(number) => self.loaded.get(*number).map_or(0, |piece| piece.read(at, out)),
                 Holder::Section(index) => self.payloads.get(*index).map_or(0, |payload| {

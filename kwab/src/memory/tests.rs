@@ -167,3 +167,35 @@ fn random_tables_end_every_walk_in_at_most_five_steps() {
         let _ = reverse.mapped(random() % 0x8000).count();
     }
 }
+
+/// A dump of passes over the same addresses, each of which has every third page in sections of its own.
+fn in_passes(pages: u64) -> Dump {
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(3), BootId([1; 16])));
+    for pass in 0..3 {
+        for section in 0..pages / 48 {
+            let mut bulk = BulkMemory::default();
+            // The first pass has one section for all addresses.
+            let (first, step) = if pass == 0 { (0, pages / 16) } else { (section * 48, 3) };
+            for number in (first + pass..).step_by(step as usize).take(16) {
+                bulk.put(&mut writer, number * 4096, &[1 + pass as u8; 4096]);
+            }
+            bulk.finish(&mut writer);
+            if pass == 0 {
+                break;
+            }
+        }
+    }
+    Dump::from_bytes(writer.finish().expect("memory")).expect("a dump")
+}
+
+#[test]
+fn memory_in_order_of_value_is_found_under_later_passes_over_the_same_addresses() {
+    let dump = in_passes(48 * 64);
+    let ram = Ram::of(&dump);
+    let first = |page: u64| ram.word(page * 4096).map(|word| word.to_le_bytes()[0]);
+    // The section of the first pass begins before sixty-three of the others.
+    let sparse: Vec<_> = (0..16).map(|number| first(number * 192)).collect();
+    assert_eq!(sparse, [Some(1); 16]);
+    assert_eq!((first(1), first(2), first(48 * 63 + 1), first(48 * 63 + 2)), (Some(2), Some(3), Some(2), Some(3)));
+    assert_eq!((first(3), first(48 * 64)), (None, None), "pages of no pass");
+}

@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use crate::crashes::deaths::{self, DEATHS};
-use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, machine, memory, programs, state, story};
+use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, levels, machine, memory, programs, state, story};
 use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
@@ -49,6 +49,7 @@ impl CrashesArguments {
             "sleepers",
             "sleepers-calls",
             "idle-hour",
+            "levels",
             "kills",
         ]
         .map(String::from)
@@ -101,6 +102,17 @@ const PARTS: &[(&str, Part)] = &[
     ("disk", |_, consent| {
         let tried = |model| channels::disk(model, consent).map(|bytes| format!("{bytes} bytes, sound"));
         [Model::Pc, Model::Q35].map(|model| (format!("on {model}"), tried(model))).into()
+    }),
+    ("levels", |_, consent| {
+        let text = |costs: Vec<levels::LevelCost>| {
+            let line = |cost: &levels::LevelCost| format!("{} {} bytes", cost.level, cost.bytes);
+            costs.iter().map(line).collect::<Vec<_>>().join(", ")
+        };
+        vec![("64 MiB".into(), levels::check(consent).map(text))]
+    }),
+    ("levels-cost", |_, consent| {
+        let text = |lines: Vec<String>| format!("\n          {}", lines.join("\n          "));
+        vec![("64 MiB".into(), levels::measure(consent).map(text))]
     }),
     ("pvpanic", |_, consent| vec![("the host".into(), channels::pvpanic(consent))]),
     ("memory", |_, consent| {

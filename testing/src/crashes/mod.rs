@@ -3,12 +3,13 @@
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
 //! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
 //! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`], [`state`]),
-//! the channel ([`channels`]).
+//! the channel ([`channels`]), how much memory was asked for ([`levels`]).
 
 pub mod channels;
 pub mod deaths;
 pub mod elfcore;
 pub mod kills;
+pub mod levels;
 pub mod memory;
 pub mod programs;
 pub mod qmp;

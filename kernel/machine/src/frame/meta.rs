@@ -4,8 +4,8 @@
 //!
 //! Per frame four words. *count*: 0 free, [`RESERVED`] never to be handed out (not RAM, the kernel, the inside of a
 //! block), else references; from [`IMMORTAL`] on it only saturates, so that it can never wrap to free. *info*: the
-//! order of the block this frame heads, or [`TAIL`] and the number of its head. *note*: 64 bits for the owner of a
-//! frame that is a page table.
+//! order of the block this frame heads, or [`TAIL`] and the number of its head; three bits of it are the crash path's
+//! ([`set_tag`]). *note*: 64 bits for the owner of a frame that is a page table.
 //!
 //! Invariant: a count moves from 0 only by [`claim`], and back to 0 only in [`release`] by the thread that drops the
 //! last reference; so between the two the memory belongs to the references, whatever the allocator policy does.
@@ -19,6 +19,12 @@ use crate::sync::SpinLock;
 const RESERVED: u32 = u32::MAX;
 const IMMORTAL: u32 = 1 << 31;
 const TAIL: u32 = 1 << 31;
+/// Where the crash path's tag stands in *info*.
+const TAG_SHIFT: u32 = 28;
+/// The number of a tail's head. It fits: the direct map shows at most 2^27 frames.
+const HEAD: u32 = (1 << TAG_SHIFT) - 1;
+/// Largest value of a tag.
+pub const MOST_TAG: u8 = 7;
 
 /// One frame's entry.
 pub(super) struct Meta {
@@ -107,7 +113,7 @@ unsafe fn counter(number: FrameNumber) -> (&'static Meta, FrameNumber) {
     unsafe {
         let meta = held(number);
         let info = meta.info.load(Ordering::Relaxed);
-        if info & TAIL == 0 { (meta, number) } else { (held(FrameNumber(info & !TAIL)), FrameNumber(info & !TAIL)) }
+        if info & TAIL == 0 { (meta, number) } else { (held(FrameNumber(info & HEAD)), FrameNumber(info & HEAD)) }
     }
 }
 
@@ -115,7 +121,7 @@ unsafe fn counter(number: FrameNumber) -> (&'static Meta, FrameNumber) {
 pub(super) fn count(number: FrameNumber) -> Option<u32> {
     let meta = get(number)?;
     let info = meta.info.load(Ordering::Relaxed);
-    let meta = if info & TAIL == 0 { meta } else { get(FrameNumber(info & !TAIL))? };
+    let meta = if info & TAIL == 0 { meta } else { get(FrameNumber(info & HEAD))? };
     Some(meta.count.load(Ordering::Relaxed)).filter(|count| *count != RESERVED)
 }
 
@@ -328,11 +334,23 @@ pub enum FrameState {
 pub fn state(number: FrameNumber) -> FrameState {
     let Some(meta) = get(number) else { return FrameState::Reserved };
     let info = meta.info.load(Ordering::Relaxed);
-    let head = if info & TAIL == 0 { number } else { FrameNumber(info & !TAIL) };
+    let head = if info & TAIL == 0 { number } else { FrameNumber(info & HEAD) };
     let Some(counter) = get(head) else { return FrameState::Reserved };
     match counter.count.load(Ordering::Relaxed) {
         0 => FrameState::Free,
         RESERVED => FrameState::Reserved,
         count => FrameState::Used { count, order: counter.info.load(Ordering::Relaxed) as u8, head },
     }
+}
+
+/// What the crash path has noted of a frame: 0 until [`set_tag`], `None` for a number that is of no frame yet.
+pub fn tag(number: FrameNumber) -> Option<u8> {
+    Some((get(number)?.info.load(Ordering::Relaxed) >> TAG_SHIFT) as u8 & MOST_TAG)
+}
+
+/// Notes something of a frame, at most [`MOST_TAG`]. A frame that is handed out or released loses its tag.
+pub(crate) fn set_tag(number: FrameNumber, tag: u8) {
+    let Some(meta) = get(number) else { return };
+    let info = meta.info.load(Ordering::Relaxed) & !(u32::from(MOST_TAG) << TAG_SHIFT);
+    meta.info.store(info | u32::from(tag & MOST_TAG) << TAG_SHIFT, Ordering::Relaxed);
 }

@@ -73,6 +73,11 @@ pub(crate) fn spans() -> u64 {
     bases().spans
 }
 
+/// First address past what the spans' root entry can show.
+pub(crate) fn spans_end() -> u64 {
+    (spans() | (ROOT_SPAN - 1)).wrapping_add(1)
+}
+
 /// Numbers drawn from random bits: a multiplicative generator, which spreads the few bits that each draw uses over all
 /// that follow.
 pub(crate) struct Draws(pub u64);

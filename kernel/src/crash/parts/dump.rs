@@ -3,7 +3,7 @@
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
 use kwab_format::wire::RecordType;
-use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, WriteError, Writer};
+use kwab_format::{BootId, DropReason, DumpId, Flags, Progress, SectionKind, Sink as _, WriteError, Writer};
 use machine::sync::Once;
 use machine::time::{Nanos, now};
 
@@ -19,6 +19,8 @@ pub enum Stop {
     Locked,
     /// The section or the dump is full.
     Room,
+    /// What is left of the channel is kept for the parts behind.
+    Full,
     /// As much as a dump takes of it was put ([`Amount`]).
     Enough,
 }
@@ -55,6 +57,7 @@ impl<'b> Dump<'b> {
         let _ = match outcome {
             Ok(()) | Err(Stop::Room) => self.writer.end(),
             Err(Stop::Time) => self.writer.end_partial(DropReason::TIME_BUDGET),
+            Err(Stop::Full) => self.writer.end_partial(DropReason::NO_ROOM),
             Err(Stop::Locked) => self.writer.end_partial(DropReason::LOCKED),
             Err(Stop::Enough) => self.writer.end_partial(DropReason::SKIPPED),
         };
@@ -89,6 +92,23 @@ impl<'b> Dump<'b> {
         }
     }
 
+    /// Goes on in a new section, packed where that pays.
+    pub fn next_packed(&mut self, kind: SectionKind) -> Result<(), Stop> {
+        let closed = self.writer.begin_with(kind, Flags::COMPRESSED);
+        self.save();
+        match closed {
+            Err(WriteError::NoRoom) => Err(Stop::Room),
+            _ if self.writer.sink().room().is_some_and(|room| room < KEPT_ROOM) => Err(Stop::Full),
+            _ if self.is_late() => Err(Stop::Time),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether the time of the part is used up.
+    pub fn is_late(&self) -> bool {
+        now() > self.deadline
+    }
+
     /// Takes what `attempt` gives, asking again for a short while: on a system that goes on, its holder is about to let
     /// go.
     pub fn get<T>(&self, mut attempt: impl FnMut() -> Option<T>) -> Result<T, Stop> {
@@ -117,6 +137,9 @@ impl<'b> Dump<'b> {
         (self.saved)(&self.writer.progress());
     }
 }
+
+/// Bytes of the channel that bulk memory leaves: a section of it, and the parts behind.
+const KEPT_ROOM: u64 = 2 * machine::crash::BUFFER as u64;
 
 /// How long to ask for a lock. On the crash path its holder is stopped, and this is all that is lost.
 pub(super) const LOCK_PATIENCE: Nanos = 200_000;

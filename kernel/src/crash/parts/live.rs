@@ -15,12 +15,12 @@ use crate::task::current;
 pub fn live() -> Vec<u8> {
     let death = Death::new(CauseKind::LIVE, Reason::LIVE, crash::registers_here(), crash::control_here());
     let me = current();
-    let subject = Subject { death: &death, thread: Some(&me), scope: Scope::Live, amount: &FULL };
+    let subject = Subject { death: &death, thread: Some(&me), scope: Scope::Live, amount: &FULL, stage: None };
     let mut buffer = vec![0; BUFFER];
     let header = FileHeader::new(new_dump_id(), boot_id());
     let writer = Writer::new(Channel::Memory(Vec::new()), &mut buffer, header);
     let mut dump = Dump::new(writer, &LIVE_AMOUNT, &|_| {});
-    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Live)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Live, &LIVE_AMOUNT)) {
         dump.part(part, &subject);
     }
     match dump.finish() {

@@ -34,7 +34,8 @@ pub(super) fn map(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop
     })
 }
 
-fn put(dump: &mut Dump<'_>, pid: Option<u32>, vma: &Vma) -> Result<(), Stop> {
+/// Puts one mapping.
+pub(super) fn put(dump: &mut Dump<'_>, pid: Option<u32>, vma: &Vma) -> Result<(), Stop> {
     let mut room = [0; 256];
     let mut mapping = Mapping {
         pid,

@@ -7,12 +7,15 @@
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Reason};
 use machine::arch::{Control, Registers};
-use machine::crash::{self, ControllerState};
+use machine::crash::{self, ControllerState, Stage};
 use machine::time::Nanos;
 use machine::trap::TrapCode;
 
 use crate::log::Line;
+use crate::options::level::{self, Level};
 use crate::task::Thread;
+
+use super::channel::Target;
 
 mod boundary;
 mod cached;
@@ -22,9 +25,11 @@ mod dump;
 mod images;
 mod live;
 mod locks;
+mod maps;
 mod memory;
 mod pages;
 mod process;
+mod ram;
 mod recorders;
 mod report;
 mod stacks;
@@ -101,6 +106,8 @@ pub struct Subject<'a> {
     pub scope: Scope,
     /// How much of everything.
     pub amount: &'static Amount,
+    /// The proof that it is written on the crash path, if it is.
+    pub stage: Option<Stage>,
 }
 
 impl Subject<'_> {
@@ -146,6 +153,8 @@ pub struct Amount {
     pub pointed: usize,
     /// What the budgets are multiplied by.
     pub patience: u64,
+    /// How much physical memory; never [`Level::Auto`].
+    pub level: Level,
 }
 
 /// For channels that take a hundred megabytes a second.
@@ -158,6 +167,7 @@ pub const FULL: Amount = Amount {
     events: usize::MAX,
     pointed: 256,
     patience: 1,
+    level: Level::Brief,
 };
 
 /// For a serial line.
@@ -170,7 +180,28 @@ pub const BRIEF: Amount = Amount {
     events: 64,
     pointed: 0,
     patience: 20,
+    level: Level::Brief,
 };
+
+/// Of a fast channel, by level.
+const fn at(level: Level) -> Amount {
+    Amount { parked: (4096, 32 << 10), level, ..FULL }
+}
+
+static STANDARD: Amount = at(Level::Standard);
+static KERNEL_MEMORY: Amount = at(Level::Full);
+static ALL_MEMORY: Amount = at(Level::All);
+
+/// How much of everything a dump of the kernel has on a channel.
+pub fn amount_on(target: Target) -> &'static Amount {
+    match (target, level::get()) {
+        (Target::Serial(_), _) => &BRIEF,
+        (Target::Disk { .. }, Level::Auto) | (_, Level::Standard) => &STANDARD,
+        (_, Level::Auto | Level::Brief) => &FULL,
+        (_, Level::Full) => &KERNEL_MEMORY,
+        (_, Level::All) => &ALL_MEMORY,
+    }
+}
 
 /// Collects one section of a dump.
 pub struct Collector {
@@ -178,6 +209,8 @@ pub struct Collector {
     pub kind: SectionKind,
     /// Which dumps have it.
     scopes: u8,
+    /// From which level on a dump has it.
+    level: Level,
     /// How long it may take on a fast channel.
     budget: Nanos,
     /// Writes the section; ends early with [`Stop`].
@@ -185,9 +218,15 @@ pub struct Collector {
 }
 
 impl Collector {
-    /// Whether a dump of this scope has it.
-    pub fn is_in(&self, scope: Scope) -> bool {
-        self.scopes & scope as u8 != 0
+    /// Whether a dump of this scope and amount has it.
+    pub fn is_in(&self, scope: Scope, amount: &Amount) -> bool {
+        self.scopes & scope as u8 != 0 && amount.level >= self.level
+    }
+
+    /// The same in dumps of this level and above alone.
+    const fn from(mut self, level: Level) -> Self {
+        self.level = level;
+        self
     }
 }
 
@@ -199,7 +238,7 @@ const fn part(
     millis: u64,
     collect: fn(&mut Dump<'_>, &Subject<'_>) -> Result<(), Stop>,
 ) -> Collector {
-    Collector { kind, scopes, budget: millis * MS, collect }
+    Collector { kind, scopes, level: Level::Brief, budget: millis * MS, collect }
 }
 
 /// Every part, in order of value. The budgets bound what a part that goes astray costs; each takes a few milliseconds,
@@ -221,5 +260,11 @@ pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::LOG, ALL, 100, system::log),
     part(SectionKind::COUNTERS, ALL, 100, system::counters),
     part(SectionKind::MEMORY, KERNEL | PROCESS, 100, memory::pointed),
+    part(SectionKind::MEMORY_MAP, KERNEL, 500, maps::maps_of_others).from(Level::Standard),
+    part(SectionKind::MEMORY, KERNEL, 2_000, ram::standard).from(Level::Standard),
+    part(SectionKind::MEMORY, KERNEL, 10_000, ram::kernel).from(Level::Full),
+    part(SectionKind::MEMORY, KERNEL, 10_000, ram::program).from(Level::Full),
+    part(SectionKind::MEMORY, KERNEL, 60_000, ram::rest).from(Level::All),
+    part(SectionKind::PAGE_TABLE, KERNEL, 500, ram::free).from(Level::All),
     part(SectionKind::NOTES, KERNEL | LIVE, 100, system::cost),
 ];

@@ -55,10 +55,10 @@ pub fn dump(thread: &Thread, user: &UserFrame, info: &SigInfo) {
     };
     let death = death(thread, user, info);
     let amount = if matches!(target, Target::Serial(_)) { &BRIEF } else { &FULL };
-    let subject = Subject { death: &death, thread: Some(thread), scope: Scope::Process, amount };
+    let subject = Subject { death: &death, thread: Some(thread), scope: Scope::Process, amount, stage: None };
     let writer = Writer::new(target.sink(0, None), &mut buffer, FileHeader::new(id, boot_id()));
     let mut dump = Dump::new(writer, amount, &|_| {});
-    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process)) {
+    for part in COLLECTORS.iter().filter(|part| part.is_in(Scope::Process, amount)) {
         dump.part(part, &subject);
     }
     let bytes = dump.finish().written();

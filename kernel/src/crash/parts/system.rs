@@ -5,9 +5,10 @@ use machine::cpu::{self, CpuId};
 use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
-use super::{Dump, Stop, Subject, process};
+use super::{Dump, Stop, Subject, process, ram};
 use crate::fs::tmpfs;
 use crate::mm::frames;
+use crate::options::level::Level;
 use crate::task::tree;
 use crate::trace::calls;
 use crate::{log as kernel_log, sched};
@@ -114,13 +115,26 @@ fn owners(dump: &mut Dump<'_>) -> Result<(), Stop> {
     put_pages(dump, "of the kernel heap", machine::heap::usage().held as u64 >> 12)
 }
 
-/// What the parts before took.
-pub(super) fn cost(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<(), Stop> {
+/// What the parts before took, and how much memory there was for them to take.
+pub(super) fn cost(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
     for (kind, ns, bytes) in COST.all() {
         let name = kind.name().map(str::as_bytes);
         for (group, value, unit) in [(&b"dump time"[..], ns, &b"ns"[..]), (b"dump size", bytes, b"bytes")] {
             let value = i64::try_from(value).ok();
             dump.put(&Counter { group: Some(group), name, value, unit: Some(unit), ..Counter::default() })?;
+        }
+    }
+    if subject.amount.level == Level::Brief {
+        return Ok(());
+    }
+    let level = subject.amount.level;
+    let (group, name) = (Some(&b"dump level"[..]), Some(level.name().as_bytes()));
+    dump.put(&Counter { group, name, value: Some(level as i64), ..Counter::default() })?;
+    for (name, wanted, stored, zeros) in ram::tallies() {
+        let values = [(&b"memory wanted"[..], wanted), (b"memory stored", stored), (b"memory of zeros", zeros)];
+        for (group, value) in values {
+            let (group, name, unit) = (Some(group), Some(name.as_bytes()), Some(&b"bytes"[..]));
+            dump.put(&Counter { group, name, value: i64::try_from(value).ok(), unit, ..Counter::default() })?;
         }
     }
     Ok(())

@@ -10,6 +10,7 @@ use kwab_format::{AnyRecord, Records, SectionKind};
 
 use super::{Completeness, Fact, Gap, Profile, ProfileRow, Remark, Report, TaskRow, text};
 use crate::model::Dump;
+use crate::units::memory;
 
 /// Kernel, boot and log.
 pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
@@ -30,6 +31,7 @@ pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
     fact("arch", identity.arch.and_then(Arch::name).map(str::to_string));
     fact("cpus", identity.cpus.map(|cpus| cpus.to_string()));
     fact("memory", identity.ram_bytes.map(|bytes| format!("{} MiB", bytes >> 20)));
+    fact("captured", captured(dump));
     fact("load offset", identity.kernel_offset.map(super::address));
     fact("clock", identity.tsc_hz.map(|hz| format!("{} MHz", hz / 1_000_000)));
     fact("machine", identity.hardware.map(text));
@@ -46,6 +48,36 @@ pub(super) fn meta(dump: &Dump) -> Vec<Fact> {
         fact("made from", source.name.map(|name| format!("{}, {range}", text(name))));
     }
     facts
+}
+
+/// The level of memory that the kernel wrote, how much that is, and what of it is missing.
+fn captured(dump: &Dump) -> Option<String> {
+    /// Of each group a kernel writes a counter per tier, of which it has four.
+    const MOST: usize = 64;
+    let of_group = |wanted: &'static [u8]| {
+        dump.records::<Counter<'_>>().filter(move |counter| counter.group == Some(wanted)).take(MOST)
+    };
+    let level = of_group(b"dump level").find_map(|counter| counter.name.map(text))?;
+    let value = |counter: &Counter<'_>| counter.value.and_then(|value| u64::try_from(value).ok()).unwrap_or(0);
+    let sum = |group| of_group(group).fold(0u64, |sum, counter| sum.saturating_add(value(&counter)));
+    let (stored, zeros) = (sum(b"memory stored"), sum(b"memory of zeros"));
+    let mut told = format!("level {level}: {} of memory", memory(stored.saturating_add(zeros)));
+    if zeros > 0 {
+        told.push_str(&format!(", {} of it zeros", memory(zeros)));
+    }
+    for wanted in of_group(b"memory wanted") {
+        let of_tier = |group| {
+            of_group(group)
+                .filter(|counter| counter.name == wanted.name)
+                .fold(0u64, |sum, counter| sum.saturating_add(value(&counter)))
+        };
+        let missing =
+            value(&wanted).saturating_sub(of_tier(b"memory stored")).saturating_sub(of_tier(b"memory of zeros"));
+        if missing > 0 {
+            told.push_str(&format!("; {} of {} left out", memory(missing), wanted.name.map(text).unwrap_or_default()));
+        }
+    }
+    Some(told)
 }
 
 /// Remarks of the writer or importer.

@@ -198,13 +198,20 @@ impl Disk {
         self.sectors
     }
 
-    /// Write whole sectors, at most [`MOST`] bytes; whether the device says it did.
-    pub fn write(&mut self, sector: u64, from: &[u8]) -> bool {
+    /// Write the bytes of `first` and then of `second`, zeros behind them to the end of their last sector, at most
+    /// [`MOST`] bytes; whether the device says it did.
+    pub fn write(&mut self, sector: u64, first: &[u8], second: &[u8]) -> bool {
+        let (split, end) = (first.len(), first.len() + second.len());
+        let whole = end.next_multiple_of(SECTOR);
+        if whole > MOST {
+            return false;
+        }
         // SAFETY: the data is the device's only during a request.
         let data = unsafe { &mut (*MEMORY.0.get()).data };
-        let Some(to) = data.get_mut(..from.len()) else { return false };
-        to.copy_from_slice(from);
-        self.request(1, sector, from.len())
+        data[..split].copy_from_slice(first);
+        data[split..end].copy_from_slice(second);
+        data[end..whole].fill(0);
+        self.request(1, sector, whole)
     }
 
     /// Read whole sectors, likewise.

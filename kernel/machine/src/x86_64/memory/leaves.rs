@@ -79,3 +79,34 @@ fn below(root: u64, level: u32, start: u64, end: u64, visit: &mut dyn FnMut(RawL
     }
     true
 }
+
+/// Visit the tables that the range `start..end` is mapped by, the root among them, until `visit` says `false`.
+pub fn tables(root: PhysAddr, start: u64, end: u64, visit: &mut dyn FnMut(PhysAddr) -> bool) {
+    let root = root.0 & table::ADDRESS;
+    if table_at(root).is_some() && visit(PhysAddr(root)) {
+        tables_below(root, 3, start, end, visit);
+    }
+}
+
+/// The tables below one that was visited, as [`below`]; `false` when told to stop.
+fn tables_below(root: u64, level: u32, start: u64, end: u64, visit: &mut dyn FnMut(PhysAddr) -> bool) -> bool {
+    let Some(entries) = table_at(root) else { return true };
+    let size = 1u64 << (12 + 9 * level);
+    let mut at = start & !(size - 1);
+    while level > 0 && at < end {
+        let found = entries[table::index(at, level)].load(Relaxed);
+        let next = found & table::ADDRESS;
+        if found & PRESENT != 0 && found & HUGE == 0 && table_at(next).is_some() {
+            let goes_on = visit(PhysAddr(next))
+                && tables_below(next, level - 1, at.max(start), end.min(at.saturating_add(size)), visit);
+            if !goes_on {
+                return false;
+            }
+        }
+        match at.checked_add(size) {
+            Some(next) if table::index(next, level) != 0 => at = next,
+            _ => return true,
+        }
+    }
+    true
+}

@@ -23,16 +23,29 @@ static ENTRIES: AtomicU32 = AtomicU32::new(0);
 /// Tops of the two stacks; 0 before [`prepare`].
 static TOPS: [AtomicU64; 2] = [const { AtomicU64::new(0) }; 2];
 
-/// Bytes of memory a [`Handler`] gets.
+/// Bytes of each buffer a [`Handler`] gets.
 pub const BUFFER: usize = 64 * 1024;
+/// Words of the table a [`Handler`] gets.
+pub const WORDS: usize = 4096;
 
-#[repr(align(64))]
-struct Buffer(UnsafeCell<[u8; BUFFER]>);
+/// What a [`Handler`] works in.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub struct Memory {
+    /// What it collects.
+    pub bytes: [u8; BUFFER],
+    /// The same once it is packed.
+    pub packed: [u8; BUFFER],
+    /// What packing looks up.
+    pub table: [u32; WORDS],
+}
+
+struct Buffer(UnsafeCell<Memory>);
 
 // SAFETY: handed out only by `enter`, to the one owner; see there.
 unsafe impl Sync for Buffer {}
 
-static BUFFER_BYTES: Buffer = Buffer(UnsafeCell::new([0; BUFFER]));
+static MEMORY: Buffer = Buffer(UnsafeCell::new(Memory { bytes: [0; BUFFER], packed: [0; BUFFER], table: [0; WORDS] }));
 
 /// The proof that its holder is the only code that handles a crash.
 #[derive(Clone, Copy)]
@@ -44,7 +57,7 @@ pub struct Stage {
 
 /// What runs on the stage: it gets what went wrong, the stage, and memory that outlives any stack, which holds whatever
 /// the entry before left in it.
-pub type Handler<A> = fn(&A, Stage, &'static mut [u8; BUFFER]) -> !;
+pub type Handler<A> = fn(&A, Stage, &'static mut Memory) -> !;
 
 /// Give the stage its stacks. Until then it runs on whatever stack it is entered from.
 pub fn prepare() -> Result<(), OutOfFrames> {
@@ -115,8 +128,8 @@ pub fn enter<A>(argument: &A, handle: Handler<A>) -> ! {
 extern "C" fn begin<A>(call: &Call<'_, A>) -> ! {
     // SAFETY: one processor owns the stage for good, the entry before this one never runs again (its processor is here,
     // its thread cannot be switched to, see `enter`), so this is the only reference in use.
-    let buffer = unsafe { &mut *BUFFER_BYTES.0.get() };
-    (call.handle)(call.argument, Stage { depth: call.depth, _this_processor_only: PhantomData }, buffer)
+    let memory = unsafe { &mut *MEMORY.0.get() };
+    (call.handle)(call.argument, Stage { depth: call.depth, _this_processor_only: PhantomData }, memory)
 }
 
 /// A value that a crash in the middle of changing it leaves as it was before.
