@@ -11,8 +11,8 @@ use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::{PendingSignals, Slot};
 
-/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table. While all are at their default there
-/// is no memory behind it: so it is after most executions.
+/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table. While all are at their default
+/// there is no memory behind it: so it is after most executions.
 pub struct Actions(SpinLock<Option<Box<Dispositions>>>);
 
 type Dispositions = [Disposition; MAX_SIGNAL as usize];
@@ -58,8 +58,8 @@ fn begin(table: &mut Option<Box<Dispositions>>, index: usize, disposition: Dispo
     *table = Some(made);
 }
 
-/// Puts all but ignored signals to their default. A table that is not needed any more is returned, to be dropped outside
-/// the lock.
+/// Puts all but ignored signals to their default. A table that is not needed any more is returned, to be dropped
+/// outside the lock.
 fn forget(table: &mut Option<Box<Dispositions>>) -> Option<Box<Dispositions>> {
     if !table.as_ref()?.iter().any(|disposition| disposition.handler == SIG_IGN) {
         return table.take();

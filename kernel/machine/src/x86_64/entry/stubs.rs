@@ -168,7 +168,7 @@ syscall_entry:
     jne return_to_user
     cmp dword ptr [rsp], 0
     jne return_to_user
-    /* RBX and R12 to R15 are the program's: the call kept them, and who stores others in the frame sets the way word. */
+    /* RBX and R12 to R15 are the program's: the call kept them, and what stores others in the frame sets the way. */
     mov rbp, [rsp + 40]
     mov r10, [rsp + 64]
     mov r9, [rsp + 72]
