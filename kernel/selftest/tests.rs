@@ -25,6 +25,7 @@ const TESTS: &[(&str, fn())] = &[
     ("timer", basic::timer),
     ("tables", memory::tables),
     ("fork", memory::fork),
+    ("reused", memory::reused),
     ("huge", memory::huge),
     ("splits", memory::splits),
     ("heap", memory::heap),

@@ -38,11 +38,19 @@ struct Needs(BTreeMap<String, BTreeMap<String, String>>);
 /// Rows of each judge that are named as the worst.
 const WORST: usize = 10;
 
+/// The section of a page that has this title, from the empty line before it.
+fn section<'p>(page: &'p str, title: &str) -> Option<&'p str> {
+    let from = page.find(&format!("\n## {title}\n"))?;
+    let len = page[from + 1..].find("\n## ").map_or(page.len() - from, |next| next + 1);
+    Some(&page[from..from + len])
+}
+
 /// Renders the page.
 pub fn render() -> Result<Page> {
     let needs =
         toml::from_str(&paths::read(&paths::root().join("testing/needs.toml"))?).context("testing/needs.toml")?;
-    let mut writer = Writer { text: HEAD.to_owned(), gaps: Vec::new(), needs };
+    let before = paths::read(&paths::root().join("testing/RESULTS.md")).unwrap_or_default();
+    let mut writer = Writer { text: HEAD.to_owned(), gaps: Vec::new(), needs, before };
     writer.contracts()?;
     for suite in [Suite::Busybox, Suite::Posix, Suite::Programs] {
         writer.suite(suite)?;
@@ -67,6 +75,8 @@ struct Writer {
     text: String,
     gaps: Vec<String>,
     needs: Needs,
+    /// The page as it was.
+    before: String,
 }
 
 impl Writer {
@@ -164,20 +174,47 @@ impl Writer {
             "{} benchmarks: geometric mean {mean:.3} of Linux, {slower} slower than Linux, {behind} above 0.90.\n",
             pairs.len()
         );
+        if let Some((mean, count)) = compare::kernel_mean(&pairs) {
+            let _ = writeln!(
+                self.text,
+                "Without what the programs do in user mode: geometric mean {mean:.3} of Linux, of the {count} \
+                 benchmarks that enter the kernel.\n"
+            );
+            return self.bench_apart(name, &pairs);
+        }
         self.line("| benchmark | here | Linux | ratio | ± |\n|---|---:|---:|---:|---:|");
         for pair in &pairs {
             let spread = pair.spread.map_or_else(String::new, |percent| format!("{percent:.2} %"));
             let (here, there) = (number(pair.ours), number(pair.theirs));
             let _ = writeln!(self.text, "| {} | {here} | {there} | {:.3} | {spread} |", pair.name, pair.ratio());
         }
+        self.bench_worst(name, &pairs)
+    }
+
+    /// The table with the part of each figure that is the kernels' own.
+    fn bench_apart(&mut self, name: &str, pairs: &[Pair]) -> Result<()> {
+        self.line("| benchmark | here | Linux | ratio | kernel here | kernel Linux | ratio | ± |");
+        self.line("|---|---:|---:|---:|---:|---:|---:|---:|");
+        for pair in pairs {
+            let spread = pair.spread.map_or_else(String::new, |percent| format!("{percent:.2} %"));
+            let (here, there) = (number(pair.ours), number(pair.theirs));
+            let [kernel_here, kernel_there] = pair.kernel.unwrap_or_default().map(number);
+            let apart = pair.kernel_ratio().map_or_else(String::new, |ratio| format!("{ratio:.3}"));
+            let whole = format!("{} | {here} | {there} | {:.3}", pair.name, pair.ratio());
+            let _ = writeln!(self.text, "| {whole} | {kernel_here} | {kernel_there} | {apart} | {spread} |");
+        }
+        self.bench_worst(name, pairs)
+    }
+
+    fn bench_worst(&mut self, name: &str, pairs: &[Pair]) -> Result<()> {
         let _ = writeln!(self.text, "\nThe {WORST} furthest behind:\n");
         self.line("| benchmark | ratio | would need |\n|---|---:|---|");
-        let worst: Vec<Pair> = compare::slowest(&pairs).into_iter().take(WORST).cloned().collect();
+        let worst: Vec<Pair> = compare::slowest(pairs).into_iter().take(WORST).cloned().collect();
         for pair in worst {
             let need = self.need("bench", &pair.name, true);
             let _ = writeln!(self.text, "| {} | {:.3} | {need} |", pair.name, pair.ratio());
         }
-        self.articles(&pairs, if name == "bench" { BenchRow::of_articles } else { BenchRow::of_articles_wall })
+        self.articles(pairs, if name == "bench" { BenchRow::of_articles } else { BenchRow::of_articles_wall })
     }
 
     /// The rows that cost more than they did under the kernel of the articles, which was measured beside a Linux of its
@@ -256,7 +293,8 @@ impl Writer {
         Ok(())
     }
 
-    /// The results of a judge; when there are none, the page says so.
+    /// The results of a judge; when there are none, its section stays as it was, with its day and commit, and without
+    /// one the page says so.
     fn load<T: serde::de::DeserializeOwned>(
         &mut self,
         name: &str,
@@ -265,7 +303,12 @@ impl Writer {
     ) -> Result<Option<Kept<T>>> {
         let found = kept(name)?;
         if found.is_none() {
-            let _ = writeln!(self.text, "\n## {title}\n\nNot run here: `{command}`.");
+            match section(&self.before, title) {
+                Some(old) => self.text.push_str(old),
+                None => {
+                    let _ = writeln!(self.text, "\n## {title}\n\nNot run here: `{command}`.");
+                }
+            }
             self.gaps.push(format!("{title}: `{command}` has not run completely"));
         }
         Ok(found)
@@ -314,7 +357,16 @@ mod tests {
     use super::*;
 
     fn writer(needs: &str) -> Writer {
-        Writer { text: String::new(), gaps: Vec::new(), needs: toml::from_str(needs).unwrap() }
+        let needs = toml::from_str(needs).unwrap();
+        Writer { text: String::new(), gaps: Vec::new(), needs, before: String::new() }
+    }
+
+    #[test]
+    fn a_section_reaches_to_the_next_title_or_to_the_end() {
+        let page = "# Results\n\n## One\n\n### Part\n\na\n\n## Two\n\nb\n";
+        assert_eq!(section(page, "One"), Some("\n## One\n\n### Part\n\na\n"));
+        assert_eq!(section(page, "Two"), Some("\n## Two\n\nb\n"));
+        assert_eq!((section(page, "Part"), section(page, "Three")), (None, None));
     }
 
     #[test]

@@ -13,12 +13,14 @@ fn block_with_nonce(key: &[u32; 8], counter: u32, nonce: [u32; 3]) -> [u32; 16] 
     start[13..].copy_from_slice(&nonce);
     let mut state = start;
     for _ in 0..10 {
-        for [a, b, c, d] in COLUMNS_AND_DIAGONALS {
-            for (x, y, z, turn) in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)] {
-                state[x] = u32::wrapping_add(state[x], state[y]);
-                state[z] = u32::rotate_left(state[z] ^ state[x], turn);
-            }
-        }
+        quarter_round::<0, 4, 8, 12>(&mut state);
+        quarter_round::<1, 5, 9, 13>(&mut state);
+        quarter_round::<2, 6, 10, 14>(&mut state);
+        quarter_round::<3, 7, 11, 15>(&mut state);
+        quarter_round::<0, 5, 10, 15>(&mut state);
+        quarter_round::<1, 6, 11, 12>(&mut state);
+        quarter_round::<2, 7, 8, 13>(&mut state);
+        quarter_round::<3, 4, 9, 14>(&mut state);
     }
     for (word, first) in state.iter_mut().zip(start) {
         *word = word.wrapping_add(first);
@@ -26,16 +28,14 @@ fn block_with_nonce(key: &[u32; 8], counter: u32, nonce: [u32; 3]) -> [u32; 16] 
     state
 }
 
-const COLUMNS_AND_DIAGONALS: [[usize; 4]; 8] = [
-    [0, 4, 8, 12],
-    [1, 5, 9, 13],
-    [2, 6, 10, 14],
-    [3, 7, 11, 15],
-    [0, 5, 10, 15],
-    [1, 6, 11, 12],
-    [2, 7, 8, 13],
-    [3, 4, 9, 14],
-];
+/// A quarter round of four words. The indices are constants, so that the words stay in registers.
+#[inline(always)]
+fn quarter_round<const A: usize, const B: usize, const C: usize, const D: usize>(state: &mut [u32; 16]) {
+    for (x, y, z, turn) in [(A, B, D, 16), (C, D, B, 12), (A, B, D, 8), (C, D, B, 7)] {
+        state[x] = state[x].wrapping_add(state[y]);
+        state[z] = (state[z] ^ state[x]).rotate_left(turn);
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -1,10 +1,12 @@
 //! Chooses descriptor numbers: the lowest free one, within the limit, with its close-on-exec flag.
 //!
-//! Three parallel arrays: the descriptors, a bitmap of those in use and a bitmap of those to be closed by exec. Finding
-//! the lowest free number looks at one word for every 64 descriptors in use and starts at the lowest word that can have
-//! room. Rules: open(2), dup(2), fcntl(2) F_DUPFD, close_range(2), getrlimit(2) RLIMIT_NOFILE.
+//! Two arrays: the descriptors, up to the highest number that was given, and for every 64 numbers a bitmap of those in
+//! use and one of those to be closed by exec. Finding the lowest free number looks at one word for every 64 descriptors
+//! in use and starts at the lowest word that can have room; copying, closing and listing look at the numbers in use
+//! only. Rules: open(2), dup(2), fcntl(2) F_DUPFD, close_range(2), getrlimit(2) RLIMIT_NOFILE.
 
 use alloc::vec::Vec;
+use core::ops::RangeInclusive;
 
 /// Why no descriptor was given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -15,13 +17,19 @@ pub enum NoDescriptor {
     BeyondLimit,
 }
 
-/// A process's descriptors.
-#[derive(Debug, Clone)]
+/// A process's descriptors. A slot is filled exactly if its number's bit is set in [`Word::in_use`].
+#[derive(Debug)]
 pub struct FdTable<T> {
     slots: Vec<Option<T>>,
-    in_use: Vec<u64>,
-    close_on_exec: Vec<u64>,
+    words: Vec<Word>,
     first_room: usize,
+}
+
+/// What is known of 64 numbers, a bit each.
+#[derive(Clone, Copy, Debug, Default)]
+struct Word {
+    in_use: u64,
+    close_on_exec: u64,
 }
 
 impl<T> Default for FdTable<T> {
@@ -30,10 +38,20 @@ impl<T> Default for FdTable<T> {
     }
 }
 
+impl<T: Clone> Clone for FdTable<T> {
+    fn clone(&self) -> Self {
+        let highest = self.words.iter().rposition(|word| word.in_use != 0);
+        let end = highest.map_or(0, |word| word * 64 + 64 - self.words[word].in_use.leading_zeros() as usize);
+        let mut slots = Vec::with_capacity(end.next_multiple_of(64));
+        slots.extend(self.slots.iter().take(end).cloned());
+        Self { slots, words: self.words.clone(), first_room: self.first_room }
+    }
+}
+
 impl<T> FdTable<T> {
     /// A table without descriptors.
     pub const fn new() -> Self {
-        Self { slots: Vec::new(), in_use: Vec::new(), close_on_exec: Vec::new(), first_room: 0 }
+        Self { slots: Vec::new(), words: Vec::new(), first_room: 0 }
     }
 
     /// What `fd` stands for.
@@ -45,15 +63,19 @@ impl<T> FdTable<T> {
     /// Puts `value` at the lowest free number that is at least `least` and below `limit`.
     #[inline]
     pub fn install(&mut self, value: T, least: u32, limit: u32, close_on_exec: bool) -> Result<u32, NoDescriptor> {
+        let fd = self.find_room(least, limit)?;
+        self.put(fd, value, close_on_exec);
+        Ok(fd)
+    }
+
+    /// The lowest free number that is at least `least` and below `limit`, for [`Self::put`].
+    #[inline]
+    pub fn find_room(&mut self, least: u32, limit: u32) -> Result<u32, NoDescriptor> {
         if least >= limit && least > 0 {
             return Err(NoDescriptor::BeyondLimit);
         }
         let fd = self.lowest_free(least as usize);
-        if fd >= limit as usize {
-            return Err(NoDescriptor::Full);
-        }
-        self.put(fd, value, close_on_exec);
-        Ok(fd as u32)
+        if fd >= limit as usize { Err(NoDescriptor::Full) } else { Ok(fd as u32) }
     }
 
     /// Whether [`Self::install`] would find a number below `limit`.
@@ -67,7 +89,7 @@ impl<T> FdTable<T> {
             return Err(NoDescriptor::BeyondLimit);
         }
         let old = self.remove(fd);
-        self.put(fd as usize, value, close_on_exec);
+        self.put(fd, value, close_on_exec);
         Ok(old)
     }
 
@@ -77,8 +99,9 @@ impl<T> FdTable<T> {
         let fd = fd as usize;
         let value = self.slots.get_mut(fd)?.take()?;
         let word = fd / 64;
-        self.in_use[word] &= !(1 << (fd % 64));
-        self.close_on_exec[word] &= !(1 << (fd % 64));
+        let bits = &mut self.words[word];
+        bits.in_use &= !(1 << (fd % 64));
+        bits.close_on_exec &= !(1 << (fd % 64));
         self.first_room = self.first_room.min(word);
         Some(value)
     }
@@ -86,50 +109,56 @@ impl<T> FdTable<T> {
     /// The close-on-exec flag of `fd`, if it is open.
     pub fn close_on_exec(&self, fd: u32) -> Option<bool> {
         self.get(fd)?;
-        Some(self.close_on_exec[fd as usize / 64] >> (fd % 64) & 1 != 0)
+        Some(self.words[fd as usize / 64].close_on_exec >> (fd % 64) & 1 != 0)
     }
 
     /// Sets the close-on-exec flag of `fd`; `None` if it is not open.
     pub fn set_close_on_exec(&mut self, fd: u32, on: bool) -> Option<()> {
         self.get(fd)?;
-        set_bit(&mut self.close_on_exec[fd as usize / 64], fd as usize % 64, on);
+        set_bit(&mut self.words[fd as usize / 64].close_on_exec, fd % 64, on);
         Some(())
     }
 
     /// Takes out every descriptor that exec closes.
     pub fn take_close_on_exec(&mut self) -> Vec<T> {
+        self.take_where(0..=u32::MAX, |word| word.close_on_exec)
+    }
+
+    /// Takes out the open descriptors of `first..=last`.
+    pub fn take_range(&mut self, first: u32, last: u32) -> Vec<T> {
+        self.take_where(first..=last, |word| word.in_use)
+    }
+
+    fn take_where(&mut self, range: RangeInclusive<u32>, wanted: impl Fn(&Word) -> u64) -> Vec<T> {
         let mut taken = Vec::new();
-        for word in 0..self.close_on_exec.len() {
-            while self.close_on_exec[word] != 0 {
-                let bit = self.close_on_exec[word].trailing_zeros();
-                self.close_on_exec[word] &= !(1 << bit);
-                taken.extend(self.remove(word as u32 * 64 + bit));
+        for at in *range.start() as usize / 64..self.words.len().min(*range.end() as usize / 64 + 1) {
+            for bit in bits(wanted(&self.words[at])) {
+                let fd = at as u32 * 64 + bit;
+                if range.contains(&fd) {
+                    taken.extend(self.remove(fd));
+                }
             }
         }
         taken
     }
 
-    /// Takes out the open descriptors of `first..=last`.
-    pub fn take_range(&mut self, first: u32, last: u32) -> Vec<T> {
-        let numbers: Vec<u32> = self.numbers_from(first).take_while(|&fd| fd <= last).collect();
-        numbers.into_iter().filter_map(|fd| self.remove(fd)).collect()
-    }
-
     /// The open numbers from `first` on, rising.
     pub fn numbers_from(&self, first: u32) -> impl Iterator<Item = u32> + '_ {
-        let start = first as usize;
-        let slots = self.slots.get(start..).unwrap_or(&[]);
-        slots.iter().enumerate().filter(|(_, slot)| slot.is_some()).map(move |(at, _)| (start + at) as u32)
+        let start = first as usize / 64;
+        let words = self.words.get(start..).unwrap_or(&[]).iter().enumerate();
+        let numbers =
+            words.flat_map(move |(at, word)| bits(word.in_use).map(move |bit| (start + at) as u32 * 64 + bit));
+        numbers.skip_while(move |&fd| fd < first)
     }
 
     /// Every open descriptor with its number.
     pub fn iter(&self) -> impl Iterator<Item = (u32, &T)> {
-        self.slots.iter().enumerate().filter_map(|(fd, slot)| Some((fd as u32, slot.as_ref()?)))
+        self.numbers_from(0).filter_map(|fd| Some((fd, self.get(fd)?)))
     }
 
     /// How many numbers the table has room for at present (`FDSize` of /proc/PID/status).
     pub fn capacity(&self) -> usize {
-        self.slots.len()
+        self.words.len() * 64
     }
 
     #[inline]
@@ -137,8 +166,8 @@ impl<T> FdTable<T> {
         let mut word = self.first_room.max(least / 64);
         let mut ignored = if word == least / 64 { (1_u64 << (least % 64)) - 1 } else { 0 };
         loop {
-            let Some(&used) = self.in_use.get(word) else { return (word * 64).max(least) };
-            let full = used | ignored;
+            let Some(bits) = self.words.get(word) else { return (word * 64).max(least) };
+            let full = bits.in_use | ignored;
             if full != u64::MAX {
                 // Only a search from 0 has seen that every word before this one is full.
                 if least == 0 {
@@ -151,22 +180,43 @@ impl<T> FdTable<T> {
         }
     }
 
-    fn put(&mut self, fd: usize, value: T, close_on_exec: bool) {
-        if fd >= self.slots.len() {
-            let room = (fd + 1).next_multiple_of(64);
-            self.slots.resize_with(room, || None);
-            self.in_use.resize(room / 64, 0);
-            self.close_on_exec.resize(room / 64, 0);
+    /// Puts `value` at `fd`, which is free and below the limit.
+    #[inline]
+    pub fn put(&mut self, fd: u32, value: T, close_on_exec: bool) {
+        if fd as usize >= self.slots.len() {
+            self.grow(fd as usize);
         }
-        self.slots[fd] = Some(value);
-        self.in_use[fd / 64] |= 1 << (fd % 64);
-        set_bit(&mut self.close_on_exec[fd / 64], fd % 64, close_on_exec);
+        self.slots[fd as usize] = Some(value);
+        let word = &mut self.words[fd as usize / 64];
+        word.in_use |= 1 << (fd % 64);
+        set_bit(&mut word.close_on_exec, fd % 64, close_on_exec);
+    }
+
+    /// Makes slots up to that of `fd`.
+    #[cold]
+    fn grow(&mut self, fd: usize) {
+        let room = (fd + 1).next_multiple_of(64);
+        if room > self.capacity() {
+            self.words.resize(room / 64, Word::default());
+        }
+        self.slots.reserve(room - self.slots.len());
+        self.slots.resize_with(fd + 1, || None);
     }
 }
 
 #[inline]
-fn set_bit(word: &mut u64, bit: usize, on: bool) {
+fn set_bit(word: &mut u64, bit: u32, on: bool) {
     *word = *word & !(1 << bit) | u64::from(on) << bit;
+}
+
+/// The numbers of the bits that are set, rising.
+#[inline]
+fn bits(mut word: u64) -> impl Iterator<Item = u32> {
+    core::iter::from_fn(move || {
+        let bit = (word != 0).then(|| word.trailing_zeros())?;
+        word &= word - 1;
+        Some(bit)
+    })
 }
 
 #[cfg(test)]
@@ -206,6 +256,23 @@ mod tests {
         assert_eq!(table.replace(1024, (), 1024, false), Err(NoDescriptor::BeyondLimit));
         assert_eq!(table.capacity(), 0);
         assert_eq!(table.install((), 0, 0, false), Err(NoDescriptor::Full));
+    }
+
+    #[test]
+    fn a_copy_has_the_open_ones_and_gives_the_same_numbers() {
+        let mut table = FdTable::new();
+        for fd in [0, 1, 5, 70, 129] {
+            table.replace(fd, fd, 1024, fd == 5).unwrap();
+        }
+        table.remove(129);
+        let mut copy = table.clone();
+        assert_eq!(copy.numbers_from(1).collect::<Vec<_>>(), [1, 5, 70]);
+        assert_eq!((copy.close_on_exec(5), copy.close_on_exec(70), copy.get(129)), (Some(true), Some(false), None));
+        assert_eq!((copy.install(900, 70, 1024, false), copy.capacity()), (Ok(71), table.capacity()));
+        assert_eq!(copy.install(901, 140, 1024, false), Ok(140));
+        assert_eq!(copy.take_range(5, 70), [5, 70]);
+        assert_eq!(table.take_range(0, u32::MAX), [0, 1, 5, 70]);
+        assert_eq!(FdTable::<u32>::new().clone().install(7, 0, 8, false), Ok(0));
     }
 
     proptest! {

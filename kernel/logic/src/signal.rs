@@ -321,8 +321,15 @@ impl SigInfo {
 
     /// The layout of `siginfo_t` (asm-generic/siginfo.h, 64 bit), in words of low byte first.
     pub fn words(&self) -> [u64; SIGINFO_WORDS] {
-        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         let mut words = [0; SIGINFO_WORDS];
+        self.write(&mut words);
+        words
+    }
+
+    /// [`Self::words`] into `words`, which are zeros.
+    #[inline]
+    pub fn write(&self, words: &mut [u64; SIGINFO_WORDS]) {
+        let pair = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
         words[0] = pair(u32::from(self.signal), self.errno as u32);
         words[1] = u64::from(self.code as u32);
         match &self.cause {
@@ -338,7 +345,6 @@ impl SigInfo {
             Cause::Poll { band, fd } => (words[2], words[3]) = (*band, u64::from(*fd as u32)),
             Cause::Raw(rest) => words[2..].copy_from_slice(&rest[..]),
         }
-        words
     }
 
     /// Reads a `siginfo_t` a program passed; `signal` replaces what it says.

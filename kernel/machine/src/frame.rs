@@ -62,6 +62,32 @@ impl Frame {
         Ok(frame)
     }
 
+    /// A frame of zeros for a page table: one that [`drop_cleared`](Self::drop_cleared) gave back, or a fresh one.
+    #[inline]
+    pub(crate) fn alloc_cleared() -> Result<Self, OutOfFrames> {
+        let Some(number) = magazine::take_cleared() else { return Self::alloc_zeroed() };
+        poison::verify_cleared(number);
+        Ok(Self { number })
+    }
+
+    /// Gives back a frame of zeros, for [`alloc_cleared`](Self::alloc_cleared) if this is the only reference.
+    ///
+    /// # Safety
+    /// Every byte of the frame is 0, and nothing writes to it any more.
+    #[inline]
+    pub(crate) unsafe fn drop_cleared(self) {
+        poison::verify_cleared(self.number);
+        let number = self.into_number();
+        // SAFETY: the reference that was `self`, gone after one of these.
+        unsafe {
+            if meta::release_only(number) {
+                magazine::put_cleared(number);
+            } else {
+                release_last(number);
+            }
+        }
+    }
+
     /// A block of `2^order` frames aligned to its size, contents undefined.
     pub fn alloc_block(order: u8) -> Result<Self, OutOfFrames> {
         if order == 0 {

@@ -22,12 +22,16 @@ pub(super) fn copies() {
         assert_eq!(user::write_bytes(at, &pattern), Ok(()));
         assert_eq!(user::read_bytes(at, &mut back), Ok(()));
         assert_eq!(back, pattern);
-        // One page more than is mapped: exactly the mapped part is copied.
-        let long = alloc::vec![1; len + 300];
-        assert_eq!(user::write_bytes(at, &long), Err(Fault { done: len }), "write of {len}");
-        let mut long = alloc::vec![0; len + 300];
-        assert_eq!(user::read_bytes(at, &mut long), Err(Fault { done: len }), "read of {len}");
-        assert_eq!(user::zero(at, len + 300), Err(Fault { done: len }), "zero of {len}");
+        // More than is mapped, by little and by much: exactly the mapped part is copied.
+        for beyond in [1, 45, 127, 300] {
+            let long = alloc::vec![1; len + beyond];
+            assert_eq!(user::write_bytes(at, &long), Err(Fault { done: len }), "write of {len}");
+            let mut long = alloc::vec![0; len + beyond];
+            assert_eq!(user::read_bytes(at, &mut long), Err(Fault { done: len }), "read of {len}");
+            assert!(long[..len].iter().all(|byte| *byte == 1), "read of {len}");
+            assert_eq!(user::zero(at, len + beyond), Err(Fault { done: len }), "zero of {len}");
+            assert_eq!(user::write_bytes(at, &alloc::vec![1; len]), Ok(()));
+        }
     }
     say!("counts are exact");
     let mut byte = [0; 16];

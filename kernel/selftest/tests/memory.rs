@@ -79,6 +79,26 @@ pub(super) fn fork() {
     assert_eq!(settled_count(), before, "frames are lost");
 }
 
+/// Tables of a space that is gone serve the next one, which finds nothing of the old one in them.
+pub(super) fn reused() {
+    let before = settled_count();
+    let first = UserSpace::new().expect("a root");
+    let mapped = first.map_run(range(500), WRITE, &mut |i| if i % 5 == 0 { Frame::alloc().ok() } else { None });
+    let tables = |space: &UserSpace| (space.root(), machine::crash::walk(space.root(), AT).entries.map(|e| e >> 12));
+    let old = tables(&first);
+    drop(first);
+    let second = UserSpace::new().expect("a root");
+    let used = page(AT + 3 * PAGE_SIZE as u64);
+    assert!(second.map(used, Frame::alloc_zeroed().expect("a frame"), READ).is_ok());
+    assert_eq!(tables(&second).0, old.0, "the old tables are not used again");
+    let inner = |tables: (_, [u64; 5])| tables.1[..3].to_vec();
+    assert_eq!(inner(tables(&second)), inner(old), "the old tables are not used again");
+    let found = (0..1024).filter(|i| second.lookup(page(AT + i * PAGE_SIZE as u64)).is_some()).count();
+    say!("of {mapped} pages of another space {} are seen", found - 1);
+    drop(second);
+    assert_eq!(settled_count(), before, "frames are lost");
+}
+
 /// A 2 MiB page: mapped whole, split by a fork and by a partial unmap, each piece freed when its last user goes; and
 /// made again of small ones.
 pub(super) fn huge() {

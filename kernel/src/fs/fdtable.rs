@@ -169,10 +169,17 @@ impl FdTable {
     /// Gives `file` the lowest number from `least` on, below `limit` (RLIMIT_NOFILE).
     pub fn install(&self, file: Arc<File>, least: u32, limit: u32, close_on_exec: bool) -> Result<i32, Errno> {
         frames::spare()?;
-        match self.slots.lock().install(file, least, limit, close_on_exec) {
-            Ok(fd) => Ok(fd as i32),
-            Err(NoDescriptor::Full) => Err(Errno::EMFILE),
-            Err(NoDescriptor::BeyondLimit) => Err(Errno::EINVAL),
+        let mut slots = self.slots.lock();
+        match slots.find_room(least, limit) {
+            Ok(fd) => {
+                slots.put(fd, file, close_on_exec);
+                Ok(fd as i32)
+            }
+            Err(why) => {
+                // A file that is refused ends outside the lock.
+                drop(slots);
+                Err(if why == NoDescriptor::Full { Errno::EMFILE } else { Errno::EINVAL })
+            }
         }
     }
 

@@ -158,8 +158,9 @@ impl Inode for ProcNode {
         };
         match self.body {
             Body::Root => {
-                if let Some(found) = self.entry(dir, tables::ROOT, name) {
-                    return Ok(found);
+                // No name of the table begins with a digit.
+                if !name.first().is_some_and(u8::is_ascii_digit) {
+                    return self.entry(dir, tables::ROOT, name).ok_or(Errno::ENOENT);
                 }
                 let id = number(name).ok_or(Errno::ENOENT)?;
                 if let Some(process) = tree::process(id) {

@@ -10,7 +10,7 @@ use machine::time::{Nanos, now};
 
 use super::file_open::install;
 use super::{Call, Calls, SysResult};
-use crate::ipc::epoll::{self, Event};
+use crate::ipc::epoll::{self, Epoll, Event};
 use crate::ipc::poll::{self, Wish};
 use crate::task::limits::resource;
 use crate::task::signal;
@@ -233,6 +233,8 @@ const FEW: usize = 64;
 /// Most events of one call (`EP_MAX_EVENTS`).
 const MOST_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 
+/// The quick answer, none is ready and none is waited for, is in line in the calls.
+#[inline(always)]
 fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     let asked = usize::try_from(call.int(2)).ok().filter(|most| (1..=MOST_EVENTS).contains(most));
     let most = asked.ok_or(Errno::EINVAL)?;
@@ -242,6 +244,11 @@ fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     if deadline == Some(0) && !epoll.may_have_ready() {
         return Ok(0);
     }
+    report_events(call, epoll, most, deadline)
+}
+
+#[inline(never)]
+fn report_events(call: &Call<'_>, epoll: &Epoll, most: usize, deadline: Option<Nanos>) -> SysResult {
     // No watched description is reported twice.
     let room = if most <= FEW { most } else { most.min(epoll.watched().max(FEW)) };
     let mut events = alloc::vec![Event::default(); room];

@@ -103,8 +103,14 @@ pub fn long_text(addr: u64, bytes: &[u8]) {
 /// The same of several strings, one behind the other, of `len` bytes together.
 pub fn strings<'s>(addr: u64, strings: impl Iterator<Item = &'s [u8]>, len: usize) {
     let mut start = [0; KEPT_BYTES];
-    for (to, from) in start.iter_mut().zip(strings.flatten()) {
-        *to = *from;
+    let mut room = &mut start[..];
+    for string in strings {
+        let (to, rest) = room.split_at_mut(room.len().min(string.len()));
+        to.copy_from_slice(&string[..to.len()]);
+        room = rest;
+        if room.is_empty() {
+            break;
+        }
     }
     text(addr, &start, len);
 }

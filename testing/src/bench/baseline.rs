@@ -102,6 +102,7 @@ mod tests {
             conditions: Conditions { flags: Vec::new(), image: 0 },
             figures: vec![figure("slow", 1030), figure("same", 1010), figure("new", 5000)],
             spread: BTreeMap::new(),
+            user: BTreeMap::new(),
         };
         let found = baseline.regressions(&run);
         assert_eq!(found, [Regression { name: "slow".into(), before: 100.0, now: 103.0 }]);

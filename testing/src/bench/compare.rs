@@ -21,12 +21,21 @@ pub struct Pair {
     pub theirs: f64,
     /// How far either moves between memory layouts, in percent; absent when one layout was measured.
     pub spread: Option<f64>,
+    /// Of both, the part in the kernel; absent where it was not counted apart.
+    pub kernel: Option<[f64; 2]>,
 }
 
 impl Pair {
     /// Below one we are faster.
     pub fn ratio(&self) -> f64 {
         self.ours / self.theirs
+    }
+
+    /// The ratio of the parts in the kernel, if each is at least one instruction: what a program does without the
+    /// kernel has none.
+    pub fn kernel_ratio(&self) -> Option<f64> {
+        let [ours, theirs] = self.kernel?;
+        (ours >= 1.0 && theirs >= 1.0).then(|| ours / theirs)
     }
 }
 
@@ -41,31 +50,59 @@ pub fn compare(ours: &Run, theirs: &Run) -> Result<Vec<Pair>> {
         ensure!(one == two, "not compared: {name} has {one} iterations here and {two} there");
         let spread = |run: &Run| run.spread.get(name).copied();
         let spread = spread(ours).zip(spread(theirs)).map(|(one, two)| one.max(two));
-        Ok(Pair { name: name.clone(), ours: figure.per_operation(), theirs: other.per_operation(), spread })
+        let kernel = ours.in_kernel(name).zip(theirs.in_kernel(name)).map(|(one, two)| [one, two]);
+        Ok(Pair { name: name.clone(), ours: figure.per_operation(), theirs: other.per_operation(), spread, kernel })
     };
     ours.figures.iter().map(pair).collect()
 }
 
 /// The geometric mean of the ratios; one for no ratios.
-#[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 benchmarks")]
 pub fn geometric_mean(pairs: &[Pair]) -> f64 {
-    (pairs.iter().map(|pair| pair.ratio().ln()).sum::<f64>() / pairs.len().max(1) as f64).exp()
+    mean(pairs.iter().map(Pair::ratio))
+}
+
+/// The geometric mean of the ratios of what the kernels alone did, and of how many benchmarks; `None` where that was
+/// not counted apart.
+pub fn kernel_mean(pairs: &[Pair]) -> Option<(f64, usize)> {
+    let ratios: Vec<f64> = pairs.iter().filter_map(Pair::kernel_ratio).collect();
+    (!ratios.is_empty()).then(|| (mean(ratios.iter().copied()), ratios.len()))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "there are fewer than 2^52 benchmarks")]
+fn mean(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
+    let count = ratios.len().max(1) as f64;
+    (ratios.map(f64::ln).sum::<f64>() / count).exp()
 }
 
 /// The table of a comparison.
 pub fn table(pairs: &[Pair], unit: &str) -> String {
     let mut text = String::new();
-    let _ = writeln!(text, "{:<18} {:>14} {:>14} {:>7}   ({unit})", "benchmark", "ours", "linux", "ratio");
+    let apart = kernel_mean(pairs);
+    let heads = ["ours", "linux", "ratio"];
+    let kernel_heads =
+        if apart.is_some() { format!(" {:>14} {:>14} {:>7}", "our kernel", "linux'", "ratio") } else { String::new() };
+    let _ = writeln!(
+        text,
+        "{:<18} {:>14} {:>14} {:>7}{kernel_heads}   ({unit})",
+        "benchmark", heads[0], heads[1], heads[2]
+    );
     for pair in pairs {
         let (ours, theirs) = (number(pair.ours), number(pair.theirs));
         let spread = pair.spread.map_or_else(String::new, |percent| format!("  ±{percent:.2} %"));
-        let _ = writeln!(text, "{:<18} {ours:>14} {theirs:>14} {:>7.3}{spread}", pair.name, pair.ratio());
+        let kernel = pair.kernel.map_or_else(String::new, |[ours, theirs]| {
+            let ratio = pair.kernel_ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
+            format!(" {:>14} {:>14} {ratio:>7}", number(ours), number(theirs))
+        });
+        let _ = writeln!(text, "{:<18} {ours:>14} {theirs:>14} {:>7.3}{kernel}{spread}", pair.name, pair.ratio());
     }
     let slower = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
     let behind = pairs.iter().filter(|pair| pair.ratio() > 0.9).count();
     let mean = geometric_mean(pairs);
     let _ =
         writeln!(text, "\n{} benchmarks, geometric mean {mean:.3}, {slower} slower, {behind} above 0.90", pairs.len());
+    if let Some((mean, count)) = apart {
+        let _ = writeln!(text, "in the kernel alone: {count} benchmarks, geometric mean {mean:.3}");
+    }
     let worst: Vec<String> =
         slowest(pairs).iter().take(5).map(|pair| format!("{} {:.2}", pair.name, pair.ratio())).collect();
     let _ = writeln!(text, "slowest five: {}", worst.join(", "));
@@ -139,7 +176,28 @@ mod tests {
             total_ns: *total_ns,
         });
         let conditions = Conditions { flags: vec!["-smp 1".into()], image };
-        Run { kernel: kernel.into(), conditions, figures: figures.collect(), spread: Default::default() }
+        Run {
+            kernel: kernel.into(),
+            conditions,
+            figures: figures.collect(),
+            spread: Default::default(),
+            user: Default::default(),
+        }
+    }
+
+    #[test]
+    fn what_the_kernels_did_is_compared_without_the_program() {
+        let (mut ours, mut linux) =
+            (run("ours", 1, &[("a", 10, 1500), ("b", 1, 37)]), run("linux", 1, &[("a", 10, 3000), ("b", 1, 79)]));
+        let plain = compare(&ours, &linux).unwrap();
+        assert_eq!((kernel_mean(&plain), plain[0].kernel_ratio()), (None, None));
+        assert!(!table(&plain, "instructions").contains("in the kernel"));
+        ours.user = [("a".to_owned(), 1000), ("b".to_owned(), 37)].into();
+        linux.user = [("a".to_owned(), 1000), ("b".to_owned(), 79)].into();
+        let pairs = compare(&ours, &linux).unwrap();
+        assert_eq!(pairs[0].kernel, Some([50.0, 200.0]));
+        assert_eq!(kernel_mean(&pairs), Some((0.25, 1)), "a benchmark without calls has no part in the kernel");
+        assert!(table(&pairs, "instructions").contains("in the kernel alone: 1 benchmarks, geometric mean 0.250"));
     }
 
     #[test]

@@ -93,7 +93,8 @@ pub fn measure_on(machine: &Machine, name: &str, image: u32, rows: &[BenchRow]) 
     }
     complete(&figures, rows).with_context(|| format!("under {name}"))?;
     let conditions = Conditions { flags: machine.flags(), image };
-    Ok((Run { kernel: name.to_owned(), conditions, figures, spread: BTreeMap::new() }, outcome.serial))
+    let (spread, user) = (BTreeMap::new(), BTreeMap::new());
+    Ok((Run { kernel: name.to_owned(), conditions, figures, spread, user }, outcome.serial))
 }
 
 fn complete(figures: &[Figure], rows: &[BenchRow]) -> Result<()> {

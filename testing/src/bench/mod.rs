@@ -70,12 +70,22 @@ pub struct Run {
     /// empty when one layout was measured.
     #[serde(default)]
     pub spread: BTreeMap<String, f64>,
+    /// Instructions of all operations of a benchmark in user mode; empty where they were not counted apart.
+    #[serde(default)]
+    pub user: BTreeMap<String, u64>,
 }
 
 impl Run {
     /// A figure by name.
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// Instructions per operation in the kernel, if those in user mode were counted apart.
+    #[expect(clippy::cast_precision_loss, reason = "52 bits of a figure are plenty")]
+    pub fn in_kernel(&self, name: &str) -> Option<f64> {
+        let (figure, user) = (self.figure(name)?, self.user.get(name)?);
+        Some(figure.total_ns.saturating_sub(*user) as f64 / figure.iterations as f64)
     }
 
     /// Notes how far each figure moves between this run and others in other memory layouts.
@@ -167,6 +177,7 @@ mod tests {
     #[test]
     fn a_figure_between_90_and_110_moves_by_ten_percent() {
         let run = |total_ns| Run {
+            user: BTreeMap::new(),
             kernel: "ours".into(),
             conditions: Conditions { flags: Vec::new(), image: 0 },
             figures: vec![Figure { name: "a".into(), iterations: 1, total_ns }],

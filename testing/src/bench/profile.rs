@@ -1,5 +1,7 @@
 //! Where a benchmark's instructions go, function by function: exact counts from QEMU itself.
 //!
+//! The split of a figure into user and kernel mode, for either kernel, comes from the same counts ([`measure_apart`]).
+//!
 //! A TCG plugin (`testing/plugin/profile.c`) counts how often each translated block runs between the marks that the
 //! guest program sets around its operations. Blocks of the kernel are looked up in its ELF file with kwab's symbols and
 //! summed by function, and by the source file of the innermost inlined frame that is the kernel's own; what runs in
@@ -17,7 +19,7 @@ use serde::Serialize;
 
 use super::compare::number;
 use super::method::{self, Timing};
-use super::{BenchRow, Figure};
+use super::{BenchRow, Figure, Run};
 use crate::kernel::Which;
 use crate::paths;
 use crate::process::Call;
@@ -44,16 +46,45 @@ const USER_END: u64 = 1 << 47;
 
 /// Runs the benchmarks under our kernel with every block counted.
 pub fn profile(boot: &Path, image: &(PathBuf, u32), rows: &[BenchRow], consent: Consent) -> Result<Vec<Profile>> {
+    let (run, sections) = counted(Which::Ours, boot, image, rows, consent)?;
+    let symbols = Image::open(boot, &IndexCache::in_dir(paths::build("symbols")?)).context("the kernel's symbols")?;
+    run.figures.into_iter().zip(sections).map(|(figure, blocks)| attribute(figure, &blocks, &symbols)).collect()
+}
+
+/// Measures the image's benchmarks under either kernel, the instructions in user mode counted apart.
+pub fn measure_apart(
+    kernel: Which,
+    boot: &Path,
+    image: &(PathBuf, u32),
+    rows: &[BenchRow],
+    consent: Consent,
+) -> Result<Run> {
+    let (mut run, sections) = counted(kernel, boot, image, rows, consent)?;
+    let user = |blocks: &[Block]| blocks.iter().filter(|block| block.0 < USER_END).map(|block| block.1 * block.2).sum();
+    run.user = run.figures.iter().zip(&sections).map(|(figure, blocks)| (figure.name.clone(), user(blocks))).collect();
+    Ok(run)
+}
+
+/// The figures of a run with the plugin, and the blocks of each benchmark.
+fn counted(
+    kernel: Which,
+    boot: &Path,
+    image: &(PathBuf, u32),
+    rows: &[BenchRow],
+    consent: Consent,
+) -> Result<(Run, Vec<Vec<Block>>)> {
     let output = paths::build("results")?.join("profile-blocks.txt");
-    let mut machine = method::machine(Which::Ours, boot, image, Timing::Instructions);
+    let mut machine = method::machine(kernel, boot, image, Timing::Instructions);
+    // The plugin does not run in the guest, so it does not belong to the conditions; its path is one of this machine.
+    let flags = machine.flags();
     let plugin = plugin(consent)?;
     machine.extra = vec!["-plugin".into(), format!("{},output={}", plugin.display(), output.display())];
-    let (run, _) = method::measure_on(&machine, "profile", image.1, rows)?;
+    let (mut run, _) = method::measure_on(&machine, kernel.name(), image.1, rows)?;
+    run.conditions.flags = flags;
     let sections = sections(&paths::read(&output)?)?;
     let (found, wanted) = (sections.len(), run.figures.len());
     ensure!(found == wanted, "the plugin saw {found} benchmarks end, the console {wanted}");
-    let symbols = Image::open(boot, &IndexCache::in_dir(paths::build("symbols")?)).context("the kernel's symbols")?;
-    run.figures.into_iter().zip(sections).map(|(figure, blocks)| attribute(figure, &blocks, &symbols)).collect()
+    Ok((run, sections))
 }
 
 /// Builds the plugin. It takes its functions from the QEMU that loads it, so the linker must not look for them.

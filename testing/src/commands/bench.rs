@@ -3,7 +3,8 @@
 //!
 //! Both kernels run the same program from the same image with the same QEMU flags. By default the figures are guest
 //! instructions per operation, which repeat exactly; `--wall` measures the host's time instead, the minimum of ten
-//! interleaved runs. FILTER keeps the benchmarks whose name contains it; a comma separates several. Results are also
+//! interleaved runs. Instructions are split into those of the program and those of the kernel, for which alone a second
+//! mean is printed. FILTER keeps the benchmarks whose name contains it; a comma separates several. Results are also
 //! written to `build/results/bench.json`.
 //!
 //! `--layout N` repeats everything with N differently padded images and shows how far each figure moves (`±`, half the
@@ -218,7 +219,10 @@ fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consen
         for round in 0..rounds {
             for (index, kernel) in kernels.iter().enumerate() {
                 eprintln!("{} layout {} round {} of {rounds}", kernel.name(), layout + 1, round + 1);
-                let run = method::measure(*kernel, &boots[index], &image, rows, timing)?;
+                let run = match timing {
+                    Timing::Instructions => profile::measure_apart(*kernel, &boots[index], &image, rows, consent)?,
+                    Timing::Wall => method::measure(*kernel, &boots[index], &image, rows, timing)?,
+                };
                 match runs.get_mut(index) {
                     Some(best) => best.keep_minimum(&run)?,
                     None => runs.push(run),

@@ -3,8 +3,8 @@
 //!
 //! The page is nothing but those files in tables: contracts, suites, benchmarks, each with the day, the commit and the
 //! versions it was measured with, and the rows of each that are furthest from Linux with what they would need
-//! (`testing/needs.toml`). A judge that has not run completely here has no table and the page says so; `--check` fails
-//! then.
+//! (`testing/needs.toml`). A judge that has not run completely here keeps the section that the page has, with the day
+//! and the commit of its run; without one the page says so. `--check` fails in both cases.
 
 use std::process::ExitCode;
 

@@ -2,6 +2,8 @@
 //!
 //! A magazine holds numbers only, in atomics, and is used by its own processor outside interrupt context; in interrupt
 //! context the policy is asked directly. A number in a magazine has count 0: taking it out still means claiming it.
+//!
+//! A second magazine holds frames of zeros, which were page tables and become page tables again.
 
 use core::sync::atomic::{AtomicU32, Ordering};
 
@@ -24,6 +26,33 @@ static MAGAZINES: PerCpu<Magazine> = PerCpu::new(
     [const { Magazine { len: AtomicU32::new(0), numbers: [const { AtomicU32::new(0) }; 2 * BATCH] } }; MAX_CPUS],
 );
 
+/// Frames of zeros; nothing writes to a frame while its number is here.
+static CLEARED: PerCpu<Magazine> = PerCpu::new(
+    [const { Magazine { len: AtomicU32::new(0), numbers: [const { AtomicU32::new(0) }; 2 * BATCH] } }; MAX_CPUS],
+);
+
+impl Magazine {
+    /// Take the top number out and claim it; `None` leaves the policy to be asked.
+    #[inline]
+    fn pop(&self) -> Option<FrameNumber> {
+        let len = self.len.load(Ordering::Relaxed) as usize;
+        let last = self.numbers.get(len.checked_sub(1)?)?;
+        let number = FrameNumber(last.load(Ordering::Relaxed));
+        self.len.store(len as u32 - 1, Ordering::Relaxed);
+        meta::claim(number).then_some(number)
+    }
+
+    /// Put a free frame's number on top, if there is room.
+    #[inline]
+    fn push(&self, number: FrameNumber) -> bool {
+        let len = self.len.load(Ordering::Relaxed) as usize;
+        let Some(slot) = self.numbers.get(len) else { return false };
+        slot.store(number.0, Ordering::Relaxed);
+        self.len.store(len as u32 + 1, Ordering::Relaxed);
+        true
+    }
+}
+
 #[inline]
 fn in_interrupt() -> bool {
     local::here().irq_depth.load(Ordering::Relaxed) != 0
@@ -32,18 +61,14 @@ fn in_interrupt() -> bool {
 /// A claimed frame, or `None` when memory is out.
 #[inline]
 pub(super) fn take() -> Option<FrameNumber> {
-    if !in_interrupt() {
-        let magazine = MAGAZINES.here();
-        let len = magazine.len.load(Ordering::Relaxed) as usize;
-        if let Some(last) = len.checked_sub(1).and_then(|last| magazine.numbers.get(last)) {
-            let number = FrameNumber(last.load(Ordering::Relaxed));
-            magazine.len.store(len as u32 - 1, Ordering::Relaxed);
-            if meta::claim(number) {
-                return Some(number);
-            }
-        }
-    }
-    take_slow()
+    let quick = if in_interrupt() { None } else { MAGAZINES.here().pop() };
+    quick.or_else(take_slow)
+}
+
+/// A claimed frame of zeros, if one waits here.
+#[inline]
+pub(super) fn take_cleared() -> Option<FrameNumber> {
+    if in_interrupt() { None } else { CLEARED.here().pop() }
 }
 
 #[cold]
@@ -69,14 +94,17 @@ pub(super) fn put(number: FrameNumber) {
         return (hooks().give_frames)(&[number]);
     }
     let magazine = MAGAZINES.here();
-    let mut len = magazine.len.load(Ordering::Relaxed) as usize;
-    if len >= 2 * BATCH {
+    if !magazine.push(number) {
         give(magazine, BATCH);
-        len = magazine.len.load(Ordering::Relaxed) as usize;
+        magazine.push(number);
     }
-    if let Some(slot) = magazine.numbers.get(len) {
-        slot.store(number.0, Ordering::Relaxed);
-        magazine.len.store(len as u32 + 1, Ordering::Relaxed);
+}
+
+/// Put a free frame of zeros back.
+#[inline]
+pub(super) fn put_cleared(number: FrameNumber) {
+    if in_interrupt() || !CLEARED.here().push(number) {
+        put(number);
     }
 }
 
@@ -97,12 +125,16 @@ fn give(magazine: &Magazine, count: usize) -> usize {
 
 /// Free single frames sitting in the magazines of all processors (count them as free in statistics).
 pub fn in_magazines() -> usize {
-    (0..MAX_CPUS).map(|cpu| MAGAZINES.of(CpuId(cpu as u32)).len.load(Ordering::Relaxed) as usize).sum()
+    let waiting = |magazine: &Magazine| magazine.len.load(Ordering::Relaxed) as usize;
+    let of = |cpu| waiting(MAGAZINES.of(cpu)) + waiting(CLEARED.of(cpu));
+    (0..MAX_CPUS).map(|cpu| of(CpuId(cpu as u32))).sum()
 }
 
-/// Give every frame in this processor's magazine back to the policy (under memory pressure). Not in interrupt context.
+/// Give every frame in this processor's magazines back to the policy (under memory pressure). Not in interrupt context.
 pub fn drain_magazines() {
     if !in_interrupt() {
-        while give(MAGAZINES.here(), BATCH) > 0 {}
+        for magazine in [MAGAZINES.here(), CLEARED.here()] {
+            while give(magazine, BATCH) > 0 {}
+        }
     }
 }

@@ -218,6 +218,22 @@ pub(super) unsafe fn release_shared(number: FrameNumber) -> bool {
     false
 }
 
+/// The reference of a single frame that has no other is gone: the frame is free, its bytes and its note stay. `false`
+/// leaves everything to [`release`].
+///
+/// # Safety
+/// As for [`release`], when this returns `true`.
+#[inline(always)]
+pub(super) unsafe fn release_only(number: FrameNumber) -> bool {
+    // SAFETY: the caller's.
+    let meta = unsafe { held(number) };
+    let is_only = meta.info.load(Ordering::Relaxed) == 0 && meta.count.load(Ordering::Acquire) == 1;
+    if is_only {
+        meta.count.store(0, Ordering::Release);
+    }
+    is_only
+}
+
 /// One reference less. `Some` if it was the last: the block is free now and the caller must give it to the policy.
 ///
 /// # Safety

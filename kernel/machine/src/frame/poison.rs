@@ -2,7 +2,8 @@
 //! is next taken.
 //!
 //! The mark that a frame is poisoned is its note, which is unused while the frame is free; frames that were never used
-//! have none. In other profiles both functions are empty.
+//! have none. Frames that wait as cleared are not poisoned: they must hold zeros when they are given back and when they
+//! are taken. In other profiles these functions are empty.
 
 use core::sync::atomic::AtomicU64;
 
@@ -28,6 +29,15 @@ mod fortress {
             unsafe { words.add(index).write_volatile(POISON) };
         }
         note.store(MARK, Ordering::Relaxed);
+    }
+
+    pub(super) fn verify_cleared(number: FrameNumber) {
+        let words = direct(number.addr()).cast::<u64>();
+        for index in 0..PAGE_SIZE / 8 {
+            // SAFETY: the caller's reference is the only one to the frame.
+            let found = unsafe { words.add(index).read_volatile() };
+            assert!(found == 0, "frame {:#x}: {found:#x} at {:#x} of a cleared page table", number.0, index * 8);
+        }
     }
 
     pub(super) fn verify(number: FrameNumber, note: &AtomicU64) {
@@ -64,4 +74,13 @@ pub(super) fn verify(number: FrameNumber, note: impl FnOnce() -> &'static Atomic
     fortress::verify(number, note());
     #[cfg(not(feature = "fortress"))]
     let _ = (number, note);
+}
+
+/// Panics when a frame that its owner, the only one, says is of zeros is not.
+#[inline(always)]
+pub(super) fn verify_cleared(number: FrameNumber) {
+    #[cfg(feature = "fortress")]
+    fortress::verify_cleared(number);
+    #[cfg(not(feature = "fortress"))]
+    let _ = number;
 }

@@ -226,7 +226,9 @@ pub fn misuse(how: Misuse) {
         alloc::alloc::dealloc(black_box(at), layout);
         if how != Misuse::Overrun {
             let offset = if how == Misuse::Link { 0 } else { 40 };
-            black_box(at).add(offset).write_volatile(1);
+            // Another byte than the one there, which is random in a link.
+            let byte = black_box(at).add(offset);
+            byte.write_volatile(!byte.read_volatile());
         }
         alloc::alloc::dealloc(black_box(alloc::alloc::alloc(layout)), layout);
     }

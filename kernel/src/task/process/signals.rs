@@ -1,47 +1,71 @@
 //! The signal part of a process: dispositions, signals pending for any of its threads, readers of signal descriptors.
 
+use alloc::boxed::Box;
 use alloc::sync::Arc;
 use core::sync::atomic::{AtomicBool, Ordering, fence};
 
-use kernel_logic::signal::{Disposition, MAX_SIGNAL};
+use kernel_logic::signal::{Disposition, MAX_SIGNAL, SIG_IGN};
 use machine::sync::{Once, SpinLock};
 
 use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
 use crate::task::{PendingSignals, Slot};
 
-/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table.
-pub struct Actions(SpinLock<[Disposition; MAX_SIGNAL as usize]>);
+/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table. While all are at their default
+/// there is no memory behind it: so it is after most executions.
+pub struct Actions(SpinLock<Option<Box<Dispositions>>>);
+
+type Dispositions = [Disposition; MAX_SIGNAL as usize];
 
 impl Actions {
     /// All at their default.
     pub fn new() -> Arc<Self> {
-        Arc::new(Self(SpinLock::new([Disposition::default(); MAX_SIGNAL as usize])))
+        Arc::new(Self(SpinLock::new(None)))
     }
 
     /// Runs `edit` on the disposition of `signal`, which is in 1..=[`MAX_SIGNAL`].
+    #[inline]
     pub fn edit<R>(&self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
-        edit(&mut self.0.lock()[usize::from(signal) - 1])
+        let mut table = self.0.lock();
+        let index = usize::from(signal) - 1;
+        let Some(table) = &mut *table else {
+            let mut disposition = Disposition::default();
+            let result = edit(&mut disposition);
+            if disposition != Disposition::default() {
+                begin(&mut table, index, disposition);
+            }
+            return result;
+        };
+        edit(&mut table[index])
     }
 
     /// A copy for a child; `forget_handlers` puts all but ignored signals to their default (`CLONE_CLEAR_SIGHAND`,
     /// exec).
     fn copy(&self, forget_handlers: bool) -> Arc<Self> {
-        let mut table = *self.0.lock();
+        let mut table = self.0.lock().clone();
         if forget_handlers {
-            table.iter_mut().for_each(Disposition::forget_handler);
+            drop(forget(&mut table));
         }
         Arc::new(Self(SpinLock::new(table)))
     }
+}
 
-    /// Whether a signal has a handler or flags that exec takes away.
-    fn has_handlers(&self) -> bool {
-        self.0.lock().iter().any(|disposition| {
-            let mut after = *disposition;
-            after.forget_handler();
-            after != *disposition
-        })
+/// The first disposition of a table that differs from the default.
+#[cold]
+fn begin(table: &mut Option<Box<Dispositions>>, index: usize, disposition: Disposition) {
+    let mut made = Box::new([Disposition::default(); MAX_SIGNAL as usize]);
+    made[index] = disposition;
+    *table = Some(made);
+}
+
+/// Puts all but ignored signals to their default. A table that is not needed any more is returned, to be dropped
+/// outside the lock.
+fn forget(table: &mut Option<Box<Dispositions>>) -> Option<Box<Dispositions>> {
+    if !table.as_ref()?.iter().any(|disposition| disposition.handler == SIG_IGN) {
+        return table.take();
     }
+    table.iter_mut().for_each(|table| table.iter_mut().for_each(Disposition::forget_handler));
+    None
 }
 
 /// The signal part of a process.
@@ -100,10 +124,13 @@ impl ProcessSignals {
     /// Handlers are gone with the program; ignored signals stay ignored (execve(2)). Processes that share the table
     /// keep it.
     pub fn forget_handlers(&self) {
-        let shared = self.actions.get();
+        let table = self.actions.get();
         // One reference is the slot's, one is ours.
-        if Arc::strong_count(&shared) > 2 || shared.has_handlers() {
-            self.actions.set(shared.copy(true));
+        if Arc::strong_count(&table) > 2 {
+            self.actions.set(table.copy(true));
+        } else {
+            let unneeded = forget(&mut table.0.lock());
+            drop(unneeded);
         }
     }
 

@@ -82,7 +82,9 @@ pub fn push(
         fpu_at,
     ]);
     out[SIGMASK] = old_mask.0;
-    out[SIGINFO..].copy_from_slice(&info.words());
+    if let Some(siginfo) = out.last_chunk_mut() {
+        info.write(siginfo);
+    }
     user::write_words(sp, &out)?;
     event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
     event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);

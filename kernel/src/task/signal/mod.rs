@@ -131,7 +131,9 @@ pub fn set_temporary_mask(me: &Task, mask: SigSet) {
 
 /// Puts the mask before [`set_temporary_mask`] back, if no handler is to run under it.
 pub fn restore_mask(me: &Task) {
-    if me.signals.has_saved_mask.swap(false, Ordering::Relaxed) {
+    // Written by the thread itself alone.
+    if me.signals.has_saved_mask.load(Ordering::Relaxed) {
+        me.signals.has_saved_mask.store(false, Ordering::Relaxed);
         set_blocked(me, SigSet(me.signals.saved_mask.load(Ordering::Relaxed)));
     }
 }

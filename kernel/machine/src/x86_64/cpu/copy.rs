@@ -96,7 +96,19 @@ fallible_copy:
     sub rdx, 128
     cmp rdx, 128
     jae 21b
-    mov eax, 10
+    mov eax, 1
+    test rdx, rdx
+    jz 29f
+    /* The rest, together with bytes before it that are copied once more. */
+83: vmovdqu ymm0, [rsi + rdx - 128]
+84: vmovdqu ymm1, [rsi + rdx - 96]
+85: vmovdqu ymm2, [rsi + rdx - 64]
+86: vmovdqu ymm3, [rsi + rdx - 32]
+87: vmovdqu [rdi + rdx - 128], ymm0
+88: vmovdqu [rdi + rdx - 96], ymm1
+89: vmovdqu [rdi + rdx - 64], ymm2
+90: vmovdqu [rdi + rdx - 32], ymm3
+    xor edx, edx
 29: vmovdqu ymm0, [rsp]
     vmovdqu ymm1, [rsp + 32]
     vmovdqu ymm2, [rsp + 64]
@@ -104,9 +116,8 @@ fallible_copy:
     add rsp, 136
     test eax, eax
     jz 12b
-    cmp rdx, 32
-    jae 70b
-    jmp 60b
+    xor eax, eax
+    ret
 30: xor eax, eax
     jmp 29b
     fixup 21b, 30b
@@ -117,6 +128,14 @@ fallible_copy:
     fixup 26b, 30b
     fixup 27b, 30b
     fixup 28b, 30b
+    fixup 83b, 30b
+    fixup 84b, 30b
+    fixup 85b, 30b
+    fixup 86b, 30b
+    fixup 87b, 30b
+    fixup 88b, 30b
+    fixup 89b, 30b
+    fixup 90b, 30b
 
     /* rdi: to, rsi: bytes. Zeroes; returns in rax how many were not written. */
     .balign 16

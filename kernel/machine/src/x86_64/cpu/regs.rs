@@ -169,7 +169,8 @@ pub(crate) struct TrapFrame {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(C)]
 pub struct UserFrame {
-    /// 0 while SYSRET restores everything that changed, else 1; `entry` looks here.
+    /// 0 while SYSRET restores everything that changed, else 1; `entry` looks here. While it is 0, RBX and R12 to R15
+    /// are those of entry.
     way: u64,
     regs: Registers,
 }

@@ -163,7 +163,27 @@ syscall_entry:
     xor ebp, ebp
     /* RSI and RDX still hold the second and third argument, where the C convention wants two more. */
     call [rip + {hooks}]
+    cli
+    cmp dword ptr gs:[{work}], 0
+    jne return_to_user
+    cmp dword ptr [rsp], 0
+    jne return_to_user
+    /* RBX and R12 to R15 are the program's: the call kept them, and what stores others in the frame sets the way. */
+    mov rbp, [rsp + 40]
+    mov r10, [rsp + 64]
+    mov r9, [rsp + 72]
+    mov r8, [rsp + 80]
+    mov rax, [rsp + 88]
+    mov rdx, [rsp + 104]
+    mov rsi, [rsp + 112]
+    mov rdi, [rsp + 120]
+    mov rcx, [rsp + {rip}]
+    mov r11, [rsp + {flags}]
+    mov rsp, [rsp + {rsp}]
+    swapgs
+    sysretq
 
+    /* With all registers from the frame: after traps and other work, and for a thread's first instruction. */
     .global return_to_user
 return_to_user:
     cli
@@ -217,6 +237,8 @@ return_to_user:
     number = const 8 + 15 * 8,
     cs = const 8 + 17 * 8,
     rip = const 8 + 16 * 8,
+    flags = const 8 + 18 * 8,
+    rsp = const 8 + 19 * 8,
     ist_mask = const local::IST_SIZE - 1,
     user_sp = const local::USER_SP,
     stack_top = const local::STACK_TOP,

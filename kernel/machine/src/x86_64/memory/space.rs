@@ -172,7 +172,7 @@ pub(crate) unsafe fn switch_to(space: *mut UserSpace) {
 
 /// A zeroed table.
 fn new_table() -> Result<FrameNumber, OutOfFrames> {
-    let number = Frame::alloc_zeroed()?.into_number();
+    let number = Frame::alloc_cleared()?.into_number();
     span::clear(number);
     Ok(number)
 }

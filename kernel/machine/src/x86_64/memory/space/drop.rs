@@ -1,12 +1,23 @@
 //! Drops an address space: frees tables and drops frame references. No processor has it loaded, so no TLB is flushed.
+//!
+//! What a table owned is taken out entry by entry, so that the table is all zeros again when it is given back: the next
+//! one is made of it without being cleared.
+
+use core::sync::atomic::Ordering::Relaxed;
 
 use super::{HUGE, UserSpace, span, table};
 use crate::addr::FrameNumber;
 use crate::frame::Frame;
 use crate::inject;
+use crate::x86_64::layout::kernel_root_slots;
 
 impl Drop for UserSpace {
     fn drop(&mut self) {
+        // SAFETY: the space owns its root, and is being dropped.
+        let root = unsafe { table::table(self.root.addr()) };
+        for slot in kernel_root_slots() {
+            root[slot].store(0, Relaxed);
+        }
         release(self.root, 3);
     }
 }
@@ -15,10 +26,10 @@ impl Drop for UserSpace {
 fn release(table: FrameNumber, level: u32) {
     // SAFETY: the space owns its tables, and is being dropped.
     let entries = unsafe { table::table(table.addr()) };
-    // The upper half of a root is the kernel's; its notes never reach there.
+    // Notes never reach the kernel's half of a root.
     let used = span::within(table, 0, 511);
     if level > 0 {
-        used.for_each(entries, |_, entry| {
+        used.take_each(entries, |entry| {
             if entry & HUGE == 0 {
                 return release(table::frame(entry), level - 1);
             }
@@ -26,13 +37,14 @@ fn release(table: FrameNumber, level: u32) {
             release_leaf(entry);
         });
     } else if inject::is(inject::Fault::KeepReferences) || inject::is(inject::Fault::DropTwice) {
-        used.for_each(entries, |_, entry| release_leaf(entry));
+        used.take_each(entries, release_leaf);
     } else {
         // SAFETY: a leaf owns one reference, given up here.
-        used.for_each(entries, |_, entry| drop(unsafe { Frame::from_number(table::frame(entry)) }));
+        used.take_each(entries, |entry| drop(unsafe { Frame::from_number(table::frame(entry)) }));
     }
-    // SAFETY: the entry above, or the space, owned the table.
-    drop(unsafe { Frame::from_number(table) });
+    // SAFETY: the entry above, or the space, owned the table, which is all zeros: what was in use was taken out, and
+    // the rest never was (see `span::Used`).
+    unsafe { Frame::from_number(table).drop_cleared() };
 }
 
 /// Release what a leaf owns, as the planted bugs have it.

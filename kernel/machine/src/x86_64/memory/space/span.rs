@@ -1,6 +1,7 @@
 //! Which entries of a table are in use: their number and the groups of entries ever used, kept in the frame table's
 //! note beside the table. Searching a table means searching those groups.
 
+use core::sync::atomic::AtomicU64;
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::Table;
@@ -9,10 +10,13 @@ use crate::frame;
 
 /// Entries that share a bit of the note.
 pub(super) const GROUP: usize = 16;
+/// Entries looked at with one branch: most are empty.
+const FEW: usize = 4;
 /// Of the note: the number is in the bits below, a bit per group is from here on.
 const GROUPS_SHIFT: u32 = 32;
 
-/// Entries of a table worth looking at.
+/// Entries of a table worth looking at. All others are zero: an entry is stored after its group is noted, and a group
+/// stays noted while the table is one.
 #[derive(Clone, Copy)]
 pub(super) struct Used {
     /// A bit for each group that has some.
@@ -35,15 +39,43 @@ impl Used {
         while groups != 0 {
             let start = groups.trailing_zeros() as usize * GROUP;
             groups &= groups - 1;
-            #[expect(clippy::needless_range_loop, reason = "a slice and an index cost more instructions")]
-            for index in start.max(self.first)..(start + GROUP).min(self.last + 1) {
-                let entry = entries[index].load(Relaxed);
-                if entry != 0 && wanted(index, entry) {
-                    return Some(index);
+            for few in (start..start + GROUP).step_by(FEW) {
+                if is_empty(&entries[few..few + FEW]) {
+                    continue;
+                }
+                #[expect(clippy::needless_range_loop, reason = "a slice and an index cost more instructions")]
+                for index in few..few + FEW {
+                    let entry = entries[index].load(Relaxed);
+                    if entry != 0 && (self.first..=self.last).contains(&index) && wanted(index, entry) {
+                        return Some(index);
+                    }
                 }
             }
         }
         None
+    }
+
+    /// Takes every entry in use out of a table that no processor can reach, calling `visit(entry)` with each, in order.
+    /// The entries looked at are zero afterwards.
+    #[inline]
+    pub(super) fn take_each(self, entries: &Table, mut visit: impl FnMut(u64)) {
+        let mut groups = self.groups;
+        while groups != 0 {
+            let start = groups.trailing_zeros() as usize * GROUP;
+            groups &= groups - 1;
+            for few in entries[start..start + GROUP].chunks_exact(FEW) {
+                if is_empty(few) {
+                    continue;
+                }
+                for entry in few {
+                    let owned = entry.load(Relaxed);
+                    if owned != 0 {
+                        entry.store(0, Relaxed);
+                        visit(owned);
+                    }
+                }
+            }
+        }
     }
 
     /// Calls `visit(index, entry)` for each entry in use, in order.
@@ -56,8 +88,14 @@ impl Used {
     }
 }
 
+/// Whether none of these entries is in use.
+#[inline(always)]
+fn is_empty(entries: &[AtomicU64]) -> bool {
+    entries.iter().fold(0, |any, entry| any | entry.load(Relaxed)) == 0
+}
+
 /// The note of a table this space owns.
-fn note(table: FrameNumber) -> &'static core::sync::atomic::AtomicU64 {
+fn note(table: FrameNumber) -> &'static AtomicU64 {
     // SAFETY: callers pass the frames of tables their space owns.
     unsafe { frame::note(table) }
 }
