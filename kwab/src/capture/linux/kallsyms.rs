@@ -24,6 +24,7 @@ pub(super) struct Kallsyms {
     /// Address and where the name lies in `names`.
     rows: Vec<(u64, u32, u16)>,
     names: Vec<u8>,
+    most_names: usize,
     by_name: BTreeMap<Vec<u8>, u64>,
 }
 
@@ -52,7 +53,8 @@ impl Kallsyms {
     /// or they are not what they should be.
     pub(super) fn read(space: &Space<'_>, told: impl Fn(&str) -> Option<u64>) -> Option<Self> {
         let symbol = |name: &str| told(&format!("SYMBOL({name})"));
-        let count = space.half(symbol("kallsyms_num_syms")?)?.min(MOST_SYMBOLS);
+        let most = u64::from(MOST_SYMBOLS).min(space.held() / 4) as u32;
+        let count = space.half(symbol("kallsyms_num_syms")?).filter(|count| *count <= most)?;
         let tokens = tokens(space, symbol("kallsyms_token_table")?, symbol("kallsyms_token_index")?)?;
         let offsets = space.bytes(symbol("kallsyms_offsets")?, count as usize * 4)?;
         let base = space.word(symbol("kallsyms_relative_base")?)?;
@@ -65,7 +67,7 @@ impl Kallsyms {
             true => offset as u64,
             false => base.wrapping_add(u64::from(offset as u32)),
         };
-        let mut symbols = Self::default();
+        let mut symbols = Self { most_names: MOST_NAMES.min(space.held() as usize), ..Self::default() };
         let mut at = symbol("kallsyms_names")?;
         for offset in offsets {
             at = symbols.name(space, at, &tokens, address(offset))?;
@@ -89,8 +91,10 @@ impl Kallsyms {
         for token in packed {
             self.names.extend_from_slice(&tokens[usize::from(token)]);
         }
-        let name =
-            self.names.get(start + 1..).filter(|name| name.len() <= MOST_NAME && self.names.len() <= MOST_NAMES)?;
+        let name = self
+            .names
+            .get(start + 1..)
+            .filter(|name| name.len() <= MOST_NAME && self.names.len() <= self.most_names)?;
         if KEPT.iter().any(|kept| kept.as_bytes() == name) {
             self.by_name.entry(name.to_vec()).or_insert(address);
         }

@@ -89,11 +89,14 @@ fn threads(
 ) -> Result<(), String> {
     let symbols = Kallsyms::read(space, told).ok_or("the kernel's symbols (kallsyms, in VMCOREINFO since 6.0)")?;
     let start = symbols.find("__start_BTF").ok_or("the kernel has no types (CONFIG_DEBUG_INFO_BTF)")?;
-    let length = symbols.find("__stop_BTF").and_then(|stop| stop.checked_sub(start)).filter(|size| *size <= MOST_TYPES);
+    let length = symbols
+        .find("__stop_BTF")
+        .and_then(|stop| stop.checked_sub(start))
+        .filter(|size| *size <= MOST_TYPES.min(space.held()));
     let types = length.and_then(|length| space.bytes(start, length as usize)).and_then(Btf::parse);
     let btf = types.ok_or("the kernel's types cannot be read")?;
     let orc = Orc::find(&symbols, core.told("OSRELEASE").unwrap_or_default());
-    let reader = ThreadReader { space, symbols: &symbols, btf: &btf, orc: orc.as_ref(), processors };
+    let reader = ThreadReader::new(space, &symbols, &btf, orc.as_ref(), processors);
     let (threads, problem) = reader.all();
     linux.missing.extend(problem);
     let all = threads.into_iter().map(|thread| {

@@ -9,6 +9,8 @@ use super::space::Space;
 /// Descriptors, and bytes of texts, as powers of two: `log_buf_len` is at most 1 GiB, usual are 2^17.
 const MOST_COUNT_BITS: u64 = 22;
 const MOST_SIZE_BITS: u64 = 26;
+/// Bytes of a log that any core may have.
+const LEAST: u64 = 64 << 10;
 /// States of a descriptor in its two upper bits: 1 is written, 2 final.
 const STATE: u32 = 62;
 /// The level and the facility of a record.
@@ -40,6 +42,8 @@ pub(super) fn read(space: &Space<'_>, told: impl Fn(&str) -> Option<u64>) -> Opt
     if u64::from(count_bits) > MOST_COUNT_BITS || u64::from(size_bits) > MOST_SIZE_BITS {
         return None;
     }
+    // Time and level stand before each line of a text.
+    let most = space.held() / 4 + LEAST;
     let (count, size) = (1_u64 << count_bits, 1_u64 << size_bits);
     let of = |member: &str| space.word(descriptors.wrapping_add(layout.offset(member)?));
     let records = Records {
@@ -64,6 +68,9 @@ pub(super) fn read(space: &Space<'_>, told: impl Fn(&str) -> Option<u64>) -> Opt
         // Records that claim the same text are not as many as they say.
         let Some(left) = room.checked_sub(taken) else { break };
         room = left;
+        if (log.len() + line.len()) as u64 > most {
+            break;
+        }
         log.extend_from_slice(&line);
     }
     Some(log)

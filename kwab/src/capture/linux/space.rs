@@ -23,6 +23,11 @@ impl<'c> Space<'c> {
         Self { core, tables, pages: RefCell::default() }
     }
 
+    /// Bytes of memory that the core has: nothing in it is longer, however often page tables map it.
+    pub(super) fn held(&self) -> u64 {
+        self.core.loads.iter().map(|load| load.length).sum()
+    }
+
     /// The space of a program, whose tables have the kernel's depth.
     pub(super) fn of_root(&self, root: u64) -> Self {
         Self::new(self.core, Tables { root, ..self.tables })

@@ -1,5 +1,6 @@
 //! Lists the threads of a Linux, with where each stands (`include/linux/sched.h`).
 
+use std::cell::Cell;
 use std::collections::BTreeSet;
 
 use kwab_format::record::{RegId, TaskState};
@@ -15,6 +16,8 @@ const MOST: usize = 1 << 15;
 /// Bytes of a command line, and of a thread's name (`TASK_COMM_LEN`).
 const MOST_COMMAND: usize = 512;
 const NAME: usize = 16;
+/// Bytes of memory for each frame with its name: a stack has a few hundred for each.
+const BYTES_PER_FRAME: u64 = 256;
 /// Processors whose run queues are looked at.
 const MOST_CPUS: u64 = 512;
 /// Bits of a thread's state and of its state at the exit.
@@ -69,9 +72,29 @@ pub(super) struct ThreadReader<'r> {
     pub btf: &'r Btf,
     pub orc: Option<&'r Orc>,
     pub processors: &'r [Processor],
+    /// Steps along lists, and frames, that may still be taken: lists of broken memory need not end.
+    steps: Cell<u32>,
+    frames: Cell<u64>,
 }
 
-impl ThreadReader<'_> {
+impl<'r> ThreadReader<'r> {
+    pub(super) fn new(
+        space: &'r Space<'r>,
+        symbols: &'r Kallsyms,
+        btf: &'r Btf,
+        orc: Option<&'r Orc>,
+        processors: &'r [Processor],
+    ) -> Self {
+        let frames = Cell::new(space.held() / BYTES_PER_FRAME);
+        Self { space, symbols, btf, orc, processors, steps: Cell::new(4 * MOST as u32), frames }
+    }
+
+    /// Takes a step along a list, unless too many were taken.
+    fn step(&self) -> Option<()> {
+        self.steps.set(self.steps.get().checked_sub(1)?);
+        Some(())
+    }
+
     /// All threads, those of the kernel first as they were made; and what stopped the reading early.
     pub(super) fn all(&self) -> (Vec<Thread>, Option<String>) {
         let (mut threads, mut seen, mut problem) = (Vec::new(), BTreeSet::new(), None);
@@ -97,6 +120,9 @@ impl ThreadReader<'_> {
         if walked.is_none() {
             problem = Some(format!("the list of tasks is broken behind {} threads", threads.len()));
         }
+        if self.frames.get() == 0 {
+            problem = Some(format!("frames of stacks: more than {} bytes of memory have", self.space.held()));
+        }
         // Nothing of a list that is broken names what runs.
         for queue in &idle {
             if seen.insert(queue.current) {
@@ -116,7 +142,7 @@ impl ThreadReader<'_> {
         let first = self.symbols.find("init_task")?;
         let list = self.offset("tasks")?;
         let mut at = first;
-        for _ in 0..MOST {
+        while self.step().is_some() {
             at = self.space.word(at.checked_add(list)?)?.wrapping_sub(list);
             if at == first {
                 return Some(());
@@ -135,7 +161,8 @@ impl ThreadReader<'_> {
             let signal = self.space.word(leader.wrapping_add(self.offset("signal")?))?;
             let head = signal.checked_add(self.btf.offset("signal_struct", "thread_head")?)?;
             let (mut at, mut found) = (self.space.word(head)?, Vec::new());
-            while at != head && found.len() < MOST {
+            while at != head {
+                self.step()?;
                 found.push(at.wrapping_sub(node));
                 at = self.space.word(at)?;
             }
@@ -212,6 +239,9 @@ impl ThreadReader<'_> {
             None => self.chain(at, exact),
         };
         (thread.frames, thread.user) = (walk.frames, walk.user);
+        let left = self.frames.get();
+        thread.frames.truncate(left as usize);
+        self.frames.set(left - thread.frames.len() as u64);
         let slept = thread.frames.iter().find(|frame| !self.schedules(frame.0));
         let function = slept.filter(|_| !thread.runs).and_then(|frame| self.symbols.at(frame.0));
         thread.waits_in = function.map(|(name, ..)| name.to_vec()).unwrap_or_default();

@@ -260,6 +260,31 @@ fn a_linux_without_symbols_types_or_rules_still_has_its_log() {
 }
 
 #[test]
+fn memory_that_is_mapped_many_times_is_read_as_far_as_it_is_long() {
+    let aliased = |edit: &dyn Fn(&mut Vec<u8>)| {
+        let mut memory = machine();
+        words(&mut memory, 0x3000, &[0x83; 511]);
+        edit(&mut memory);
+        read(memory).expect("a Linux")
+    };
+    // The number of symbols, and where the types end.
+    let many = aliased(&|memory| words(memory, KALLSYMS + 8, &[1 << 19]));
+    assert!(many.missing[0].contains("kallsyms"), "{:?}", many.missing);
+    let long = aliased(&|memory| put(memory, KALLSYMS + 16 + 4 * 9, &(-(60_i32 << 20)).to_le_bytes()));
+    assert!(long.missing[0].contains("types cannot be read"), "{:?}", long.missing);
+    // A ring of texts that is larger than the memory, each record's text a row of ends of lines.
+    let lines = aliased(&|memory| {
+        halves(memory, RING + 48, &[26]);
+        memory[TEXTS..TEXTS + 0x400].fill(b'\n');
+        (0..3).for_each(|slot| put(memory, INFOS + 32 * slot + 16, &u16::MAX.to_le_bytes()));
+    });
+    assert!(lines.log.len() < LENGTH / 4 + (64 << 10), "{}", lines.log.len());
+    // A list of threads that ends in itself.
+    let endless = aliased(&|memory| words(memory, OTHER, &[mapped(OTHER)]));
+    assert!(endless.missing[0].contains("broken"), "{:?}", endless.missing);
+}
+
+#[test]
 fn memory_that_lies_ends_without_a_panic_and_within_its_length() {
     let whole = machine();
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
