@@ -98,10 +98,9 @@ impl Btf {
             if found == name {
                 return Some((bits, inner));
             }
-            if found.is_empty() && depth > 0 {
-                if let Some((more, inner)) = self.member(inner, name, depth - 1) {
-                    return Some((bits.checked_add(more)?, inner));
-                }
+            let part = if found.is_empty() && depth > 0 { self.member(inner, name, depth - 1) } else { None };
+            if let Some((more, inner)) = part {
+                return Some((bits.checked_add(more)?, inner));
             }
         }
         None
