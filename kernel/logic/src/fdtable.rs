@@ -15,9 +15,11 @@ pub enum NoDescriptor {
     Full,
     /// The wanted number is not below the limit (EBADF for dup2, EINVAL for F_DUPFD).
     BeyondLimit,
+    /// There is no memory for a table of that length.
+    NoMemory,
 }
 
-/// A process's descriptors. A slot is filled exactly if its number's bit is set in [`Word::in_use`].
+/// A process's descriptors. A slot is filled exactly if its number's bit is set in `Word::in_use`.
 #[derive(Debug)]
 pub struct FdTable<T> {
     slots: Vec<Option<T>>,
@@ -75,7 +77,11 @@ impl<T> FdTable<T> {
             return Err(NoDescriptor::BeyondLimit);
         }
         let fd = self.lowest_free(least as usize);
-        if fd >= limit as usize { Err(NoDescriptor::Full) } else { Ok(fd as u32) }
+        if fd >= limit as usize {
+            return Err(NoDescriptor::Full);
+        }
+        self.reserve(fd)?;
+        Ok(fd as u32)
     }
 
     /// Whether [`Self::install`] would find a number below `limit`.
@@ -88,6 +94,7 @@ impl<T> FdTable<T> {
         if fd >= limit {
             return Err(NoDescriptor::BeyondLimit);
         }
+        self.reserve(fd as usize)?;
         let old = self.remove(fd);
         self.put(fd, value, close_on_exec);
         Ok(old)
@@ -192,14 +199,29 @@ impl<T> FdTable<T> {
         set_bit(&mut word.close_on_exec, fd % 64, close_on_exec);
     }
 
+    /// Finds memory for slots up to that of `fd`: a table of a million is 8 MB long.
+    #[inline]
+    fn reserve(&mut self, fd: usize) -> Result<(), NoDescriptor> {
+        if fd < self.slots.capacity() && fd / 64 < self.words.len() { Ok(()) } else { self.find_memory(fd) }
+    }
+
+    #[cold]
+    fn find_memory(&mut self, fd: usize) -> Result<(), NoDescriptor> {
+        let room = (fd + 1).next_multiple_of(64);
+        let words = room.div_ceil(64).saturating_sub(self.words.len());
+        self.words.try_reserve(words).map_err(|_| NoDescriptor::NoMemory)?;
+        self.slots.try_reserve(room - self.slots.len()).map_err(|_| NoDescriptor::NoMemory)?;
+        self.words.resize(self.words.len() + words, Word::default());
+        Ok(())
+    }
+
     /// Makes slots up to that of `fd`.
     #[cold]
     fn grow(&mut self, fd: usize) {
-        let room = (fd + 1).next_multiple_of(64);
-        if room > self.capacity() {
-            self.words.resize(room / 64, Word::default());
+        let words = fd / 64 + 1;
+        if words > self.words.len() {
+            self.words.resize(words, Word::default());
         }
-        self.slots.reserve(room - self.slots.len());
         self.slots.resize_with(fd + 1, || None);
     }
 }

@@ -178,7 +178,7 @@ impl FdTable {
             Err(why) => {
                 // A file that is refused ends outside the lock.
                 drop(slots);
-                Err(if why == NoDescriptor::Full { Errno::EMFILE } else { Errno::EINVAL })
+                Err(errno(why))
             }
         }
     }
@@ -193,7 +193,10 @@ impl FdTable {
         frames::spare()?;
         let mut slots = self.slots.lock();
         let file = slots.get(from as u32).cloned().ok_or(Errno::EBADF)?;
-        let old = slots.replace(to as u32, file, limit, close_on_exec).map_err(|_| Errno::EBADF)?;
+        let old = slots.replace(to as u32, file, limit, close_on_exec).map_err(|why| match why {
+            NoDescriptor::NoMemory => Errno::ENOMEM,
+            NoDescriptor::Full | NoDescriptor::BeyondLimit => Errno::EBADF,
+        })?;
         drop(slots);
         if let Some(old) = old {
             self.closed(&old);
@@ -286,5 +289,14 @@ impl Drop for FdTable {
             drop(file);
             sched::breathe();
         }
+    }
+}
+
+/// Why no descriptor was given, of calls that ask for the lowest free one.
+fn errno(why: NoDescriptor) -> Errno {
+    match why {
+        NoDescriptor::Full => Errno::EMFILE,
+        NoDescriptor::BeyondLimit => Errno::EINVAL,
+        NoDescriptor::NoMemory => Errno::ENOMEM,
     }
 }

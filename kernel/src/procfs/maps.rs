@@ -48,9 +48,16 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
              Referenced:     {resident:8} kB\nAnonymous:             0 kB\nAnonHugePages:  {huge:8} kB\n\
              Swap:                  0 kB\n"
         );
-        out.extend_from_slice(text.as_bytes());
+        append(&mut out, text.as_bytes())?;
     }
     Ok(out)
+}
+
+/// Texts of many mappings are long: where there is no room for more, there is an error.
+fn append(out: &mut Vec<u8>, text: &[u8]) -> Result<(), Errno> {
+    out.try_reserve(text.len()).map_err(|_| Errno::ENOMEM)?;
+    out.extend_from_slice(text);
+    Ok(())
 }
 
 /// The range at or above `at`, copied so that its name is made without the map's lock; moves `at` behind it.
@@ -96,9 +103,7 @@ fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
         escape(&mut text, &name, b"\n");
     }
     text.push(b'\n');
-    out.try_reserve(text.len()).map_err(|_| Errno::ENOMEM)?;
-    out.extend_from_slice(&text);
-    Ok(())
+    append(out, &text)
 }
 
 fn name_of(vma: &Vma) -> Vec<u8> {

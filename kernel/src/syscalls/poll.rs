@@ -140,7 +140,8 @@ fn poll_call(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
     if count > MOST_WISHES {
         return Err(Errno::ENOMEM);
     }
-    let mut wishes = Vec::with_capacity(count);
+    let mut wishes = Vec::new();
+    wishes.try_reserve_exact(count).map_err(|_| Errno::ENOMEM)?;
     for at in 0..count {
         let word = UserPtr::<u64>::new(array).add(at).read()?;
         let fd = word as i32;
@@ -251,7 +252,9 @@ fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
 fn report_events(call: &Call<'_>, epoll: &Epoll, most: usize, deadline: Option<Nanos>) -> SysResult {
     // No watched description is reported twice.
     let room = if most <= FEW { most } else { most.min(epoll.watched().max(FEW)) };
-    let mut events = alloc::vec![Event::default(); room];
+    let mut events = Vec::new();
+    events.try_reserve_exact(room).map_err(|_| Errno::ENOMEM)?;
+    events.resize_with(room, Event::default);
     let found = if deadline == Some(0) { epoll.collect(&mut events) } else { epoll.wait(&mut events, deadline)? };
     for (at, event) in events[..found].iter().enumerate() {
         let mut bytes = [0; EVENT_BYTES];
