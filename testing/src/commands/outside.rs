@@ -46,9 +46,9 @@ fn under(kernel: Which, consent: Consent) -> Result<String> {
     let folder = paths::build("outside")?;
     let socket = folder.join("qmp");
     let _ = fs::remove_file(&socket);
-    // The shell lists the processes without starting one.
+    // The shell lists the processes without starting one, and does not become the last of its commands.
     let list = "for p in /proc/[0-9]*; do read c < $p/comm; echo TASK ${p#/proc/} $c; done";
-    let script = format!("text='{TEXT}'; {list}; echo READY; sleep 100");
+    let script = format!("text='{TEXT}'; {list}; echo READY; sleep 100; true");
     let options = Boot::once(kernel, &["/bin/sh", "-c", &script]).memory(256).processors(2);
     let mut machine = boot::machine(&options, consent)?;
     machine.extra.extend(["-qmp".to_owned(), format!("unix:{},server=on,wait=off", socket.display())]);

@@ -1,10 +1,10 @@
 //! Finds out of a machine's memory what its Linux would have said: log, threads, and where each stands.
 //!
 //! Nothing but the memory is needed. A page in it (`VMCOREINFO`, kept for readers of kexec's cores) says where the log
-//! and the kernel's own symbols are (`printk`, `kallsyms`); these name the types that it carries for BPF (`btf`) and the
-//! tables that it unwinds by (`orc`); with them its threads can be read ([`tasks`]). A log that ends in a report says
-//! what the machine died of ([`Death`]). Each step says what it lacks and leaves the others what they have; an image
-//! with debug information adds lines and inlined functions later.
+//! and the kernel's own symbols are (`printk`, `kallsyms`); these name the types that it carries for BPF (`btf`) and
+//! the tables that it unwinds by (`orc`); with them its threads can be read ([`tasks`]). A log that ends in a report
+//! says what the machine died of ([`Death`]). Each step says what it lacks and leaves the others what they have; an
+//! image with debug information adds lines and inlined functions later.
 
 mod btf;
 mod death;
