@@ -40,13 +40,17 @@ impl<T> Default for FdTable<T> {
     }
 }
 
-impl<T: Clone> Clone for FdTable<T> {
-    fn clone(&self) -> Self {
+impl<T: Clone> FdTable<T> {
+    /// A copy with the open descriptors; [`NoDescriptor::NoMemory`] where there is no room for it.
+    pub fn try_clone(&self) -> Result<Self, NoDescriptor> {
         let highest = self.words.iter().rposition(|word| word.in_use != 0);
         let end = highest.map_or(0, |word| word * 64 + 64 - self.words[word].in_use.leading_zeros() as usize);
-        let mut slots = Vec::with_capacity(end.next_multiple_of(64));
+        let (mut slots, mut words) = (Vec::new(), Vec::new());
+        slots.try_reserve_exact(end.next_multiple_of(64)).map_err(|_| NoDescriptor::NoMemory)?;
+        words.try_reserve_exact(self.words.len()).map_err(|_| NoDescriptor::NoMemory)?;
         slots.extend(self.slots.iter().take(end).cloned());
-        Self { slots, words: self.words.clone(), first_room: self.first_room }
+        words.extend_from_slice(&self.words);
+        Ok(Self { slots, words, first_room: self.first_room })
     }
 }
 
@@ -287,14 +291,14 @@ mod tests {
             table.replace(fd, fd, 1024, fd == 5).unwrap();
         }
         table.remove(129);
-        let mut copy = table.clone();
+        let mut copy = table.try_clone().unwrap();
         assert_eq!(copy.numbers_from(1).collect::<Vec<_>>(), [1, 5, 70]);
         assert_eq!((copy.close_on_exec(5), copy.close_on_exec(70), copy.get(129)), (Some(true), Some(false), None));
         assert_eq!((copy.install(900, 70, 1024, false), copy.capacity()), (Ok(71), table.capacity()));
         assert_eq!(copy.install(901, 140, 1024, false), Ok(140));
         assert_eq!(copy.take_range(5, 70), [5, 70]);
         assert_eq!(table.take_range(0, u32::MAX), [0, 1, 5, 70]);
-        assert_eq!(FdTable::<u32>::new().clone().install(7, 0, 8, false), Ok(0));
+        assert_eq!(FdTable::<u32>::new().try_clone().unwrap().install(7, 0, 8, false), Ok(0));
     }
 
     proptest! {

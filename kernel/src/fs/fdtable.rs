@@ -82,16 +82,16 @@ impl TableSlot {
         core::mem::replace(&mut *self.0.lock(), usage)
     }
 
-    /// Makes the table the task's own: one that other tasks use is copied.
-    pub fn own(&self) -> Option<Arc<FdTable>> {
-        let table = self.get()?;
+    /// Makes the table the task's own: one that other tasks use is copied. `ENOMEM` without room for the copy.
+    pub fn own(&self) -> Result<Option<Arc<FdTable>>, Errno> {
+        let Some(table) = self.get() else { return Ok(None) };
         if table.users.load(Acquire) <= 1 {
-            return Some(table);
+            return Ok(Some(table));
         }
-        let copy = table.fork();
+        let copy = table.fork()?;
         let table = copy.0.clone();
         drop(self.set(Some(copy)));
-        Some(table)
+        Ok(Some(table))
     }
 }
 
@@ -127,11 +127,10 @@ impl FdTable {
         Usage::of(Arc::new(Self::new()))
     }
 
-    /// The copy that fork makes, for the new task.
-    #[must_use]
-    pub fn fork(&self) -> Usage {
-        let copy = self.slots.lock().clone();
-        Usage::of(Arc::new(Self::with(copy)))
+    /// The copy that fork makes, for the new task. `ENOMEM` without room for it.
+    pub fn fork(&self) -> Result<Usage, Errno> {
+        let copy = self.slots.lock().try_clone().map_err(errno)?;
+        Ok(Usage::of(Arc::new(Self::with(copy))))
     }
 
     fn with(slots: Slots<Arc<File>>) -> Self {

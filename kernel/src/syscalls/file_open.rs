@@ -119,7 +119,7 @@ fn close_range(call: &mut Call<'_>) -> SysResult {
     if first > last {
         return Err(Errno::EINVAL);
     }
-    let own = if flags & CLOSE_RANGE_UNSHARE != 0 { call.task.files.own() } else { None };
+    let own = if flags & CLOSE_RANGE_UNSHARE != 0 { call.task.files.own()? } else { None };
     let files = own.unwrap_or_else(|| call.task.files());
     if flags & CLOSE_RANGE_CLOEXEC != 0 {
         files.mark_range(first, last);

@@ -271,7 +271,7 @@ fn unshare(call: &mut Call<'_>) -> SysResult {
     }
     if flags & abi::CLONE_FILES != 0 {
         // A table of its own keeps its record locks.
-        drop(call.task.files.own());
+        drop(call.task.files.own()?);
     }
     Ok(0)
 }

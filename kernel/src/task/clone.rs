@@ -18,6 +18,7 @@ use super::kept::Kept;
 use super::{Creds, OptionSlot, Pid, Process, Rseq, Slot, Task, Thread, ThreadRef, VforkDone, pidfd, tree};
 use crate::fs::TableSlot;
 use crate::fs::closing::Closing;
+use crate::fs::fdtable::Usage;
 use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, frames};
 use crate::sched::{self, SchedState, Sleep};
@@ -84,12 +85,13 @@ pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize,
     let memory = span(Id::ForkMemory);
     let mm = child_memory(me, asked(flags::CLONE_VM), request.stack != 0)?;
     drop(memory);
+    let files = child_files(me, asked(flags::CLONE_FILES))?;
     let family = span(Id::ForkTask);
     let taken = request.chosen_id.map(tree::allocate_this).transpose()?;
     let tid = taken.as_ref().map_or_else(tree::allocate, |taken| Ok(taken.id()))?;
     let process = if is_thread { me.process.clone() } else { child_process(me, tid, request) };
     let vfork = asked(flags::CLONE_VFORK).then(|| Arc::new(VforkDone::default()));
-    let task = child_task(me, tid, process.clone(), mm.clone(), request, (vfork.clone(), counted));
+    let task = child_task(me, tid, process.clone(), mm.clone(), request, (vfork.clone(), counted, files));
     drop(family);
     let mut start = *frame;
     start.set_result(0);
@@ -159,6 +161,10 @@ fn child_memory(me: &Thread, shared: bool, own_stack: bool) -> Result<Arc<Addres
     if shared || own_stack && inject::is(Fault::ForkShares) { Ok(mm) } else { mm.fork() }
 }
 
+fn child_files(me: &Thread, shared: bool) -> Result<Option<Usage>, Errno> {
+    if shared { Ok(me.files.share()) } else { me.files.get().map(|files| files.fork()).transpose() }
+}
+
 fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     let asked = |flag: u64| request.flags & flag != 0;
     let actions = if asked(flags::CLONE_SIGHAND) {
@@ -175,10 +181,9 @@ fn child_task(
     process: Arc<Process>,
     mm: Arc<AddressSpace>,
     request: &Request,
-    (vfork, counted): (Option<Arc<VforkDone>>, Option<Charge>),
+    (vfork, counted, files): (Option<Arc<VforkDone>>, Option<Charge>, Option<Usage>),
 ) -> Task {
     let asked = |flag: u64| request.flags & flag != 0;
-    let files = if asked(flags::CLONE_FILES) { me.files.share() } else { me.files.get().map(|files| files.fork()) };
     let fs = if asked(flags::CLONE_FS) { me.fs.get() } else { me.fs.get().map(|fs| fs.fork()) };
     let signals = ThreadSignals::new(me.signals.blocked());
     if !asked(flags::CLONE_VM) || asked(flags::CLONE_VFORK) {

@@ -18,6 +18,7 @@ use super::loader::{self, Given, Loaded, Program};
 use super::{Above, Creds, Observer, Thread};
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::Moment;
+use crate::fs::fdtable::FdTable;
 use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
 use crate::fs::open;
@@ -96,6 +97,8 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     let alone = span(Id::ExecAlone);
     only_thread(me)?;
     drop(alone);
+    // A table that is shared with other processes is copied before close-on-exec acts on it.
+    let files = me.files.own()?.unwrap_or_else(|| me.files());
     // From here on the old program is gone and nothing may fail.
     let name = request.path.rsplit(|b| *b == b'/').next().unwrap_or(b"");
     me.set_comm(name);
@@ -108,7 +111,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     settle_secure(me, &old_creds, &creds, secure, has_set_id && !old_creds.no_new_privs);
     trace::flight::exec(loaded.entry, loaded.sp);
     trace::event::exec(me.pid(), argv0, loaded.entry);
-    become_program(me, frame, loaded, creds);
+    become_program(me, frame, loaded, creds, &files);
     <Kwab as Observer>::program_executed(me);
     Ok(())
 }
@@ -244,7 +247,7 @@ fn only_thread(me: &Thread) -> Result<(), Errno> {
     Ok(())
 }
 
-fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds) {
+fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Creds, files: &FdTable) {
     let Loaded { mm, entry, sp } = loaded;
     <Kwab as Above>::release_futexes(me, true);
     mm.audit("exec");
@@ -257,7 +260,9 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     }
     drop(switching);
     me.finish_vfork();
-    own_files(me);
+    let closing = span(Id::ExecClose);
+    files.close_on_exec();
+    drop(closing);
     reset_signals(me);
     me.rseq.addr.store(0, Ordering::Relaxed);
     me.process.timers.clear();
@@ -266,13 +271,6 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
     running::reset();
     *frame = UserFrame::new(entry, sp);
     frame.forget_syscall();
-}
-
-/// A descriptor table shared with other processes is copied before close-on-exec acts on it.
-fn own_files(me: &Thread) {
-    let _span = span(Id::ExecClose);
-    let files = me.files.own().unwrap_or_else(|| me.files());
-    files.close_on_exec();
 }
 
 /// Takes handlers and the alternate stack away (execve(2)).
