@@ -140,6 +140,13 @@ pub fn is_plentiful(count: usize) -> bool {
     free() > RESERVE.load(Ordering::Relaxed) + given() / 16 + count
 }
 
+/// Whether programs may have as many frames as the resolution of a page fault takes: the page, its neighbours in the
+/// file, and page tables.
+pub fn can_resolve_a_fault() -> bool {
+    const MOST: usize = 64;
+    free() > RESERVE.load(Ordering::Relaxed) + MOST
+}
+
 fn is_privileged() -> bool {
     try_current().is_none_or(|task| task.exceeds_limits())
 }

@@ -11,9 +11,10 @@ use crate::mm::fault::Unresolved;
 pub fn resolve(me: &Task, addr: u64, access: Access) -> Result<(), Unresolved> {
     let Some(mm) = me.mm() else { return Err(Unresolved::NotMapped) };
     me.minor_faults.store(me.minor_faults.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    let mut refusals = 0;
     loop {
         match mm.fault(addr, access) {
-            Err(Unresolved::OutOfMemory) if oom::out_of_memory() => {}
+            Err(Unresolved::OutOfMemory) if oom::out_of_memory(refusals) => refusals += 1,
             outcome => return outcome,
         }
     }

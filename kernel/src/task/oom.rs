@@ -16,9 +16,9 @@ use crate::task::{Process, ThreadRef, current, tree};
 use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
-/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. If no process is
-/// left to end, the kernel cannot go on. Thread context, no lock held.
-pub fn out_of_memory() -> bool {
+/// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. `refusals` counts
+/// how often the caller was told to. If no process is left to end, the kernel cannot go on. Thread context, no lock held.
+pub fn out_of_memory(refusals: u32) -> bool {
     machine::frame::drain_magazines();
     let me = current();
     if me.process.life.is_ending() {
@@ -28,6 +28,10 @@ pub fn out_of_memory() -> bool {
     if dying.is_some() {
         // Memory is on the way.
         sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
+        return true;
+    }
+    // A process may have ended and given its memory back since the caller was refused: then no other needs to.
+    if refusals < MOST_REFUSALS && frames::can_resolve_a_fault() {
         return true;
     }
     let Some(victim) = choose() else {
@@ -46,6 +50,9 @@ pub fn out_of_memory() -> bool {
     sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
     true
 }
+
+/// Refusals that free memory is believed against: what is missing may be a block of several frames.
+const MOST_REFUSALS: u32 = 8;
 
 /// How long to wait for a victim's memory before looking again, in nanoseconds.
 const PATIENCE: u64 = 10_000_000;
