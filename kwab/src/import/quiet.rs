@@ -2,8 +2,11 @@
 //!
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
 //! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
-//! and a line that has none of the chosen ones is only recorded. Lines with control characters or tabs are never quiet.
-//! Builds with debug assertions ask all readers about each quiet line.
+//! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the sets that its
+//! four bytes were chosen for are searched for whole. Lines with control characters besides tabs are never quiet. Builds with
+//! debug assertions ask all readers about each quiet line.
+
+use std::collections::HashMap;
 
 use memchr::memmem::Finder;
 
@@ -23,14 +26,34 @@ const PAIR: usize = GRAM + 1;
 #[derive(Debug)]
 pub(super) enum Quiet {
     /// Counts what the log holds.
-    Sampling { bytes: usize, counts: Vec<u32> },
+    Sampling { bytes: usize, counts: Counts },
     /// Sorts lines by the texts that the sieve finds in them.
     Sorting(Sieve),
 }
 
 impl Default for Quiet {
     fn default() -> Self {
-        Self::Sampling { bytes: 0, counts: vec![0; 1 << BITS] }
+        Self::Sampling { bytes: 0, counts: Counts::default() }
+    }
+}
+
+/// How often a log has had each four bytes, by bucket, and each byte.
+#[derive(Debug)]
+pub(super) struct Counts {
+    grams: Vec<u32>,
+    bytes: [u32; 256],
+}
+
+impl Default for Counts {
+    fn default() -> Self {
+        Self { grams: vec![0; 1 << BITS], bytes: [0; 256] }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, line: &[u8]) {
+        line.windows(GRAM).for_each(|gram| self.grams[bucket(gram)] += 1);
+        line.iter().for_each(|byte| self.bytes[usize::from(*byte)] += 1);
     }
 }
 
@@ -42,7 +65,7 @@ impl Quiet {
         match self {
             Self::Sampling { bytes, counts } => {
                 *bytes += line.len();
-                line.windows(GRAM).for_each(|gram| counts[bucket(gram)] += 1);
+                counts.add(line);
                 if *bytes >= SAMPLE {
                     let sieve = Sieve::new(needles(recogniser), counts);
                     *self = Self::Sorting(sieve);
@@ -65,32 +88,57 @@ fn needles(recogniser: &Recogniser) -> impl Iterator<Item = Vec<Vec<u8>>> {
 pub(super) struct Sieve {
     /// One for the buckets of the chosen four bytes.
     chosen: Box<[u8; 1 << BITS]>,
-    /// Texts of sets that have none as long as four bytes.
+    /// The sets that a bucket was chosen for: all texts of each, in lower case.
+    sets: HashMap<usize, Vec<Vec<Finder<'static>>>>,
+    /// The line that is searched for whole sets, in lower case.
+    lower: Vec<u8>,
+    /// Texts of sets that have none as long as two grams side by side.
     short: Vec<Finder<'static>>,
+    /// The rarest byte of each of them, once.
+    marks: Vec<u8>,
     /// A set has no text at all: every line may be meant.
     open: bool,
 }
 
 impl Sieve {
-    fn new(sets: impl Iterator<Item = Vec<Vec<u8>>>, counts: &[u32]) -> Self {
-        let mut sieve = Self { chosen: Box::new([0; 1 << BITS]), short: Vec::new(), open: false };
+    fn new(sets: impl Iterator<Item = Vec<Vec<u8>>>, counts: &Counts) -> Self {
+        let mut sieve = Self {
+            chosen: Box::new([0; 1 << BITS]),
+            sets: HashMap::new(),
+            lower: Vec::new(),
+            short: Vec::new(),
+            marks: Vec::new(),
+            open: false,
+        };
         for set in sets {
             let pairs = set.iter().flat_map(|text| text.windows(PAIR));
             let pairs = pairs.map(|pair| [bucket(&pair[..GRAM]), bucket(&pair[1..])]);
-            let cost = |pair: &[usize; 2]| pair.iter().map(|bucket| u64::from(counts[*bucket])).sum::<u64>();
+            let cost = |pair: &[usize; 2]| pair.iter().map(|bucket| u64::from(counts.grams[*bucket])).sum::<u64>();
             let longest = set.iter().max_by_key(|text| text.len()).filter(|text| !text.is_empty());
             match (pairs.min_by_key(cost), longest) {
-                (Some(pair), _) => pair.iter().for_each(|bucket| sieve.chosen[*bucket] = 1),
-                (None, Some(text)) => sieve.short.push(Finder::new(text).into_owned()),
+                (Some(pair), _) => {
+                    let whole = set.iter().map(|text| Finder::new(&text.to_ascii_lowercase()).into_owned());
+                    let whole: Vec<_> = whole.collect();
+                    for bucket in pair {
+                        sieve.chosen[bucket] = 1;
+                        sieve.sets.entry(bucket).or_default().push(whole.clone());
+                    }
+                }
+                (None, Some(text)) => {
+                    sieve.short.push(Finder::new(text).into_owned());
+                    sieve.marks.extend(text.iter().min_by_key(|byte| counts.bytes[usize::from(**byte)]));
+                }
                 (None, None) => sieve.open = true,
             }
         }
+        sieve.marks.sort_unstable();
+        sieve.marks.dedup();
         sieve
     }
 
     /// Whether a line has nothing of any set.
     #[inline]
-    fn holds_none(&self, line: &[u8]) -> bool {
+    fn holds_none(&mut self, line: &[u8]) -> bool {
         // Without a branch per position: lines are short, and most are quiet.
         let (eights, _) = line.as_chunks::<8>();
         let mut found = 0;
@@ -108,7 +156,40 @@ impl Sieve {
         for gram in rest.windows(GRAM).step_by(2) {
             found |= self.chosen[bucket(gram)];
         }
-        found == 0 && !self.open && self.short.iter().all(|text| text.find(line).is_none())
+        !self.open
+            && (found == 0 || self.completes_none(line))
+            && (self.has_no_mark(line) || self.short.iter().all(|text| text.find(line).is_none()))
+    }
+
+    /// Whether a line has the rarest byte of none of the short texts.
+    fn has_no_mark(&self, line: &[u8]) -> bool {
+        self.marks.chunks(3).all(|marks| match *marks {
+            [one, two, three] => memchr::memchr3(one, two, three, line).is_none(),
+            [one, two] => memchr::memchr2(one, two, line).is_none(),
+            [one] => memchr::memchr(one, line).is_none(),
+            _ => true,
+        })
+    }
+
+    /// Whether a line that has chosen four bytes has the whole of none of their sets, in upper or lower case.
+    fn completes_none(&mut self, line: &[u8]) -> bool {
+        let Self { chosen, sets, lower, .. } = self;
+        let mut lowered = false;
+        for gram in line.windows(GRAM).step_by(2) {
+            let bucket = bucket(gram);
+            if chosen[bucket] == 0 {
+                continue;
+            }
+            if !std::mem::replace(&mut lowered, true) {
+                lower.clear();
+                lower.extend(line.iter().map(u8::to_ascii_lowercase));
+            }
+            let Some(sets) = sets.get(&bucket) else { continue };
+            if sets.iter().any(|set| set.iter().all(|text| text.find(lower).is_some())) {
+                return false;
+            }
+        }
+        true
     }
 }
 
@@ -126,7 +207,7 @@ fn bucket_of(gram: u32) -> usize {
 /// Whether a line has no control characters. Without a branch per byte, so that many bytes are looked at at once.
 #[inline]
 fn is_plain(line: &[u8]) -> bool {
-    line.iter().fold(0, |found, byte| found | u8::from(*byte < 0x20) | u8::from(*byte == 0x7f)) == 0
+    line.iter().fold(0, |found, byte| found | u8::from(*byte < 0x20 && *byte != b'\t') | u8::from(*byte == 0x7f)) == 0
 }
 
 #[cfg(test)]
@@ -147,7 +228,7 @@ mod tests {
         let recogniser = Recogniser::new();
         let mut quiet = sorting(&recogniser);
         let mut is_quiet = |line: &str| quiet.is_quiet(line.as_bytes(), &recogniser);
-        for line in ["", "ok", "[    1.312054] pci 0000:00:01.0: [8086:7000] type 00 class 0x060100\r"] {
+        for line in ["", "ok", "a\tb", "[    1.312054] pci 0000:00:01.0: [8086:7000] type 00 class 0x060100\r"] {
             assert!(is_quiet(line), "{line}");
         }
         for line in [
@@ -161,7 +242,6 @@ mod tests {
             "&lt;1&gt;x",
             "\x1b[0m",
             "a\rb",
-            "a\tb",
             "{\"MESSAGE\":\"x\"}",
             "Run /init as init process",
         ] {
@@ -171,18 +251,20 @@ mod tests {
 
     #[test]
     fn the_rarest_four_bytes_of_a_set_are_chosen_and_short_texts_are_searched() {
-        let mut counts = vec![0; 1 << BITS];
-        counts[bucket(b"page")] = 9;
-        counts[bucket(b"aged")] = 9;
+        let mut counts = Counts::default();
+        counts.grams[bucket(b"page")] = 9;
+        counts.grams[bucket(b"aged")] = 9;
         let set = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
-        let sieve = Sieve::new([set(&["paged", "losts"]), set(&["[#"])].into_iter(), &counts);
+        let mut sieve = Sieve::new([set(&["paged", "losts"]), set(&["[#"])].into_iter(), &counts);
         assert!(sieve.holds_none(b"a paged page") && !sieve.holds_none(b"x [#1]"));
         for at in 0..40 {
-            let line = [&vec![b'x'; at][..], b" LOSTS "].concat();
+            let half = [&vec![b'x'; at][..], b" LOSTS "].concat();
+            assert!(sieve.holds_none(&half), "one text of two, at {at}");
+            let line = [b"Paged", &half[..]].concat();
             assert!(!sieve.holds_none(&line), "at {at}");
             assert!(!sieve.holds_none(line.trim_ascii_end()), "at {at}, at the end");
         }
-        let open = Sieve::new([set(&[])].into_iter(), &counts);
+        let mut open = Sieve::new([set(&[])].into_iter(), &counts);
         assert!(!open.holds_none(b"anything"), "a template without text may mean any line");
     }
 }
