@@ -134,13 +134,15 @@ pub(crate) enum Command {
 
 /// A dialect file, for the help of `kwab import`.
 const DIALECTS: &str = "\
-A dialect file, for --dialects. Each row is a kernel; {name} captures, {name:dec}, {name:hex} and
-{name:sym} a number or a symbol, {} skips text:
+A dialect file, for --dialects. Each row is a kernel; {name} captures,
+{name:dec}, {name:hex} and {name:sym} a number or a symbol, {} skips text:
 
   [[dialect]]
   name = \"lemon\"
-  begins = [{ line = \"*** lemon: core {cpu:dec} died of {kind} at {address:hex}\",
-              class = \"page-fault\", title = \"{kind}\" }]
+  begins = [
+    { line = \"*** lemon: core {cpu:dec} died of {kind} at {address:hex}\",
+      class = \"page-fault\", title = \"{kind}\" },
+  ]
   lines = [\"task {pid:dec} \\\"{comm}\\\", pc {ip:hex}\"]
   frames = [\"[{:dec}] {address:hex} {symbol:sym}+{offset:hex}\"]
   ends = [\"*** lemon: halted\"]";

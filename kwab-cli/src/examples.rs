@@ -238,6 +238,17 @@ mod tests {
     use crate::cli::Arguments;
 
     #[test]
+    fn what_a_help_ends_with_fits_a_terminal_of_80_columns() {
+        let command = with(Arguments::command());
+        for one in std::iter::once(&command).chain(command.get_subcommands()) {
+            let ends = one.get_after_long_help().or(one.get_after_help()).map(ToString::to_string).unwrap_or_default();
+            for line in ends.lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", one.get_name());
+            }
+        }
+    }
+
+    #[test]
     fn every_command_has_examples_and_each_of_them_can_be_parsed() {
         let command = Arguments::command();
         let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set()).map(Command::get_name);

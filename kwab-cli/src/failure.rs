@@ -25,24 +25,31 @@ pub(crate) const GONE: u8 = 141;
 /// Of several, the greatest of 1, 2 and 3 does not win: 2 comes before 1, and 1 before 3.
 pub(crate) const STATUSES: &str = "\
 Exit status:
-  0    clean            import, export, report, salvage, redact, cat, capture: all of it; check, list,
-                        inspect: sound; triage, audit-vm, verify-pages: nothing found in a sound dump;
-                        translate, search, whatis: answered; print: shown; index: up to date;
-                        trends: shown; prune: done, or said what would go; doctor: nothing is lacking;
-                        pack, open: all of it
-  1    findings         triage: a bug or a death; audit-vm: a violated rule; verify-pages: a wrong
-                        page; import: a kernel's death that was not understood; bisect: no boundary;
-                        oracle: a difference; ci: a new crash; follow: a crash; doctor: something lacks
-  2    usage or I/O     every command: arguments, files that are absent or of another kind, targets
-                        that are refused, a full disk; check, list: for any of several files
-  3    damaged, partial check, inspect, list, cat, export, report, redact: defects; salvage: something
-                        was lost; capture: some memory could not be read; translate, search, whatis,
-                        print: what the answer needs was not captured or is damaged; oracle: runs
-                        that are incomplete or cannot be compared; pack: defects, or an image is lacking;
-                        triage, audit-vm, verify-pages, ci: nothing found, but something is
-                        damaged; follow: the console fell silent; list, trends: dumps are there
-                        that the index does not know; prune: what had to go could not;
-                        import: input cut, or with --strict something not understood
+  0    clean
+       import, export, report, salvage, redact, cat, capture, pack, open: all
+       of it; check, list, inspect: sound; triage, audit-vm, verify-pages:
+       nothing found in a sound dump; translate, search, whatis: answered;
+       print, trends: shown; index: up to date; prune: done, or said what
+       would go; doctor: nothing is lacking
+  1    findings
+       triage: a bug or a death; audit-vm: a violated rule; verify-pages: a
+       wrong page; import: a kernel's death that was not understood; bisect:
+       no boundary; oracle: a difference; ci: a new crash; follow: a crash;
+       doctor: something lacks
+  2    usage or I/O
+       every command: arguments, files that are absent or of another kind,
+       targets that are refused, a full disk; check, list: for any of several
+       files
+  3    damaged, partial
+       check, inspect, list, cat, export, report, redact: defects; triage,
+       audit-vm, verify-pages, ci: nothing found, but something is damaged;
+       salvage: something was lost; capture: some memory could not be read;
+       translate, search, whatis, print: what the answer needs was not
+       captured or is damaged; oracle: runs that are incomplete or cannot be
+       compared; pack: defects, or an image is lacking; follow: the console
+       fell silent; list, trends: dumps are there that the index does not
+       know; prune: what had to go could not; import: input cut, or with
+       --strict something not understood
   141  the reader of stdout has gone (head); nothing is printed";
 
 /// The reader of the output has gone; ends the program without a word.

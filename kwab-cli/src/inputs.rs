@@ -8,12 +8,17 @@
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Mutex, OnceLock};
+use std::time::Duration;
 
+use kwab::plain;
 use rustix::fs::{Dir, Mode, OFlags, ResolveFlags, openat2};
 
-use crate::failure::{about, say, system};
+use crate::failure::{about, say, shown, system};
+use crate::paint::remark;
 
 /// The folders that this process is confined to, once it is.
 static ROOTS: OnceLock<Vec<Root>> = OnceLock::new();
@@ -82,8 +87,30 @@ pub(crate) fn is_confined() -> bool {
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     match ROOTS.get() {
         Some(roots) => read(&find(roots, path, OFlags::empty())?),
-        None => File::open(path),
+        None => open_patiently(path),
     }
+}
+
+/// How long a FIFO may be without a writer before that is said.
+const UNWRITTEN: Duration = Duration::from_millis(500);
+
+/// Opens a file; the system lets the first reader of a FIFO wait for a writer, and then a user hears of it.
+fn open_patiently(path: &Path) -> io::Result<File> {
+    if !std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
+        return File::open(path);
+    }
+    let (opened, waits) = std::sync::mpsc::channel::<()>();
+    let name = shown(path);
+    let told = std::thread::spawn(move || {
+        if waits.recv_timeout(UNWRITTEN) == Err(RecvTimeoutError::Timeout) {
+            remark(&format!("kwab: {}: a FIFO that no program writes; waiting for one\n", plain::line(&name)));
+        }
+    });
+    let file = File::open(path);
+    drop(opened);
+    // It ends at once; what it says stands before what comes of the file.
+    let _ = told.join();
+    file
 }
 
 /// Folders with images beside the dumps that were opened.

@@ -489,3 +489,18 @@ fn the_events_are_in_the_file_of_json_out_beside_the_text() {
         lines.lines().map(|line| serde_json::from_str::<Value>(line).expect("JSON")["event"].clone()).collect();
     assert_eq!(kinds, ["begins", "crash", "ended"]);
 }
+
+#[test]
+fn a_signal_ends_the_wait_for_the_writer_of_a_fifo() {
+    let folder = folder();
+    let fifo = folder.path().join("console");
+    assert!(Command::new("mkfifo").arg(&fifo).status().expect("runs").success());
+    let mut following = Following::start(folder.path(), &["console"]);
+    let mut stderr = BufReader::new(following.child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    stderr.read_line(&mut said).expect("a line");
+    assert_eq!(said, "kwab: console: a FIFO that no program writes; waiting for one\n");
+    let pid = following.child.id().to_string();
+    assert!(Command::new("kill").arg(pid).status().expect("runs").success());
+    assert_eq!(following.child.wait().expect("it ends").code(), Some(0));
+}

@@ -258,3 +258,32 @@ fn an_old_report_that_was_printed_is_no_crash_of_this_boot_and_no_banner_hides_o
         assert!(status == Some(1) && said.starts_with("kernel oops in evil[999]"), "{said}");
     }
 }
+
+#[test]
+fn a_reader_of_a_fifo_says_that_it_waits_for_a_writer() {
+    use std::io::{BufRead as _, BufReader, Read as _};
+    let folder = folder();
+    let made = std::process::Command::new("mkfifo").arg(folder.path().join("console")).status().expect("runs");
+    assert!(made.success());
+    for arguments in [&["console"][..], &["inspect", "console"], &["import", "console", "-o", "a.kwab", "--force"]] {
+        let mut reader = std::process::Command::new(assert_cmd::cargo::cargo_bin("kwab"))
+            .current_dir(folder.path())
+            .args(arguments)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .expect("kwab runs");
+        let mut stderr = BufReader::new(reader.stderr.take().expect("a pipe"));
+        let mut said = String::new();
+        stderr.read_line(&mut said).expect("a line");
+        assert_eq!(said, "kwab: console: a FIFO that no program writes; waiting for one\n", "{arguments:?}");
+        // A writer comes, and what it writes is read as from any other file.
+        let bytes = fs::read(log("kevlar-panic-socket")).expect("read");
+        fs::write(folder.path().join("console"), bytes).expect("written");
+        let mut rest = String::new();
+        reader.stdout.take().expect("a pipe").read_to_string(&mut rest).expect("text");
+        stderr.read_to_string(&mut rest).expect("text");
+        assert!(reader.wait().expect("ends").code().is_some_and(|code| code <= 1), "{arguments:?}: {rest}");
+        assert!(rest.contains("page fault"), "{arguments:?}: {rest}");
+    }
+}

@@ -62,3 +62,17 @@ fn every_record_of_a_hostile_dump_is_text_in_both_forms() {
         assert!(!markdown.chars().any(|one| one != '\n' && kwab::plain::is_hostile(one)), "{name}");
     }
 }
+
+#[test]
+fn a_report_says_which_frames_are_guesses_and_has_no_column_without_contents() {
+    let folder = folder();
+    let log = log("linux-6.1-sysrq-panic");
+    let log = log.to_str().expect("a name");
+    let mail = text(&run(folder.path(), &["report", log, "--md", "-o", "-"]).stdout);
+    assert!(mail.contains("#2  scan _printk+"), "{mail}");
+    assert!(mail.contains("(scan = a guess, log = printed by the kernel)"), "{mail}");
+    let page = text(&run(folder.path(), &["report", log, "-o", "-"]).stdout);
+    let (_, trace) = page.split_once("Backtrace</h2>").expect("a backtrace");
+    let (trace, _) = trace.split_once("</section>").expect("its end");
+    assert!(trace.contains("found by") && !trace.contains("address"), "{trace}");
+}

@@ -92,7 +92,7 @@ for (const file of files) {
   }
   print(JSON.stringify({
     ...kinds,
-    processors: await count("track WHERE name GLOB 'CPU [0-9]*'"),
+    processors: await count("track WHERE name GLOB 'CPU [0-9]*' AND substr(name, 5) NOT GLOB '*[^0-9]*'"),
     counters: await count("counter_track"),
     slices: await count('slice'),
     flows: await count('flow'),

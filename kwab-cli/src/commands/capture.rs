@@ -21,7 +21,7 @@ use kwab::capture::{CaptureError, CaptureReport, Level, Nmi, Options, SCHEMA, Sn
 use crate::cli::{Capture, Memory};
 use crate::failure::{DAMAGED, about, is_stdio, shown, system};
 use crate::output::{self, Output};
-use crate::render;
+use crate::{inputs, render};
 
 /// How long one read waits.
 const TICK: Duration = Duration::from_millis(250);
@@ -77,7 +77,7 @@ fn of_guest(socket: &Path, arguments: &Capture, output: &Output) -> Result<Optio
 /// The file, or one without a name that holds what came from stdin: a core is not read in order.
 fn opened(path: &Path) -> Result<File, CaptureError> {
     if !is_stdio(path) {
-        return Ok(File::open(path)?);
+        return Ok(inputs::open(path)?);
     }
     let mut file = tempfile::tempfile()?;
     std::io::copy(&mut std::io::stdin().lock(), &mut file)?;

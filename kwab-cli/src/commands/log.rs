@@ -15,6 +15,7 @@ use kwab::units;
 
 use super::import::{Input, of_stream, open, source_name};
 use crate::failure::{about, is_stdio, shown, system};
+use crate::inputs;
 
 /// Whether bytes begin as no dump does, so that they may be a log.
 pub(super) fn may_be(bytes: &[u8]) -> bool {
@@ -177,7 +178,7 @@ pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
     if is_stdio(path) {
         return Ok(once(memory::read_stream(std::io::stdin().lock())?));
     }
-    let file = std::fs::File::open(path)?;
+    let file = inputs::open(path)?;
     if !file.metadata()?.is_file() {
         return Ok(once(memory::read_unsized(file)?));
     }

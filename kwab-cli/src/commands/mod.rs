@@ -37,6 +37,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kwab::model::memory::read_unsized;
 use kwab::model::{DumpFile, DumpsOf, OpenError};
 
 use crate::cli::{Arguments, Command};
@@ -125,12 +126,21 @@ fn open_file(path: &Path, number: usize) -> Result<DumpFile> {
 
 /// The same, but a log in which nothing was recognised is not refused.
 fn find(path: &Path, number: usize) -> Result<log::Found> {
-    let (opened, text) = if is_stdio(path) {
-        let bytes = stdin().map_err(|error| not_opened(path, error))?;
+    let once = |bytes: Vec<u8>| {
         let text = log::may_be(&bytes).then(|| bytes.clone());
         (DumpFile::number_of(bytes, number), text)
+    };
+    let (opened, text) = if is_stdio(path) {
+        once(stdin().map_err(|error| not_opened(path, error))?)
     } else {
-        (inputs::open_dump(path).map_err(OpenError::Io).and_then(|file| DumpFile::of_file(file, number)), None)
+        match inputs::open_dump(path).and_then(|file| Ok((file.metadata()?.file_type(), file))) {
+            // What a pipe holds can be read once only, also when it turns out to be a log.
+            Ok((kind, file)) if !kind.is_file() && !kind.is_dir() => {
+                once(read_unsized(file).map_err(|error| not_opened(path, error.into()))?)
+            }
+            Ok((_, file)) => (DumpFile::of_file(file, number), None),
+            Err(error) => (Err(error.into()), None),
+        }
     };
     match opened {
         Ok(file) => Ok(log::Found::Dump(file)),
@@ -172,7 +182,7 @@ fn stdin() -> Result<Vec<u8>, OpenError> {
 fn written_text(path: &Path) -> std::io::Result<String> {
     const MOST: u64 = 16 << 20;
     let mut text = String::new();
-    std::fs::File::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
+    inputs::open(path)?.take(MOST + 1).read_to_string(&mut text)?;
     if text.len() as u64 > MOST {
         return Err(std::io::Error::other("is longer than 16 MiB"));
     }

@@ -13,7 +13,6 @@
 //! $ kwab oracle good.txt serial.log --program program
 //! ```
 
-use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
 use std::process::ExitCode;
@@ -29,7 +28,7 @@ use super::analyse::open_dump;
 use super::log::{self, may_be};
 use crate::cli::Oracle;
 use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
-use crate::output;
+use crate::{inputs, output};
 
 /// Bytes at the beginning of a file that decide what it is.
 const LOOKED_AT: u64 = 8192;
@@ -70,7 +69,7 @@ fn open(path: &Path) -> Result<Trace> {
         }
         return Ok(of_strace(&bytes));
     }
-    let mut file = File::open(path).map_err(failed)?;
+    let mut file = inputs::open(path).map_err(failed)?;
     let mut start = Vec::new();
     file.by_ref().take(LOOKED_AT).read_to_end(&mut start).map_err(failed)?;
     if is_strace(&start) {

@@ -164,7 +164,7 @@ fn parts_of(arguments: &Pack, dump: Content, file: DumpFile) -> Result<(Manifest
 }
 
 fn opened(path: &Path) -> Result<File> {
-    let file = File::open(path).map_err(|error| about(path, system(&error)))?;
+    let file = inputs::open(path).map_err(|error| about(path, system(&error)))?;
     if !file.metadata().is_ok_and(|meta| meta.is_file()) {
         return Err(about(path, "is not a regular file"));
     }

@@ -66,7 +66,35 @@ pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack>
         })
         .collect();
     let printed = printed(case, symbols, &tasks, |tid| walked.contains(&tid));
+    let printed = once(&mut saved, printed);
     grouped(saved.into_iter().chain(printed))
+}
+
+/// Puts what was printed of a thread into the stack of the processor that was found at the same instruction, where it
+/// says more of the way; gives the other stacks.
+fn once(saved: &mut [Stack], printed: Vec<Stack>) -> Vec<Stack> {
+    let mut begun: BTreeMap<u64, usize> = BTreeMap::new();
+    for (number, stack) in saved.iter().enumerate().filter(|(_, stack)| !stack.user) {
+        begun.entry(stack.frames.first().map_or(0, |frame| frame.ip)).or_insert(number);
+    }
+    let mut others = Vec::new();
+    for stack in printed {
+        let first = stack.frames.first().map_or(0, |frame| frame.ip);
+        let same = begun.get(&first).and_then(|number| saved.get_mut(*number));
+        let Some(same) = same.filter(|same| first != 0 && same.frames.len() <= stack.frames.len()) else {
+            others.push(stack);
+            continue;
+        };
+        // A second thread at the same instruction is a stack of its own.
+        begun.remove(&first);
+        if let ([owner], Some(task)) = (same.owners.as_mut_slice(), stack.owners.first())
+            && named_tid(owner).is_none()
+        {
+            *owner = format!("{owner}, running {}", task.trim_start_matches("task "));
+        }
+        (same.frames, same.stopped) = (stack.frames, None);
+    }
+    others
 }
 
 /// The stack behind saved registers, innermost frame first.
@@ -232,4 +260,41 @@ fn grouped(stacks: impl Iterator<Item = Stack>) -> Vec<Stack> {
         }
     }
     groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stack(owner: &str, ips: &[u64], stopped: Option<Stopped>) -> Stack {
+        let frame = |&ip: &u64| TraceFrame {
+            ip,
+            sp: None,
+            name: None,
+            source: None,
+            trust: Trust::Printed,
+            machinery: false,
+            functions: Vec::new(),
+            at: None,
+        };
+        let frames = ips.iter().map(frame).collect();
+        Stack { owners: vec![owner.to_string()], user: false, frames, stopped, at: None }
+    }
+
+    #[test]
+    fn a_processor_that_was_walked_a_little_has_the_frames_of_its_thread_once() {
+        let ends = Some(Stopped::Outermost);
+        let mut saved = [stack("CPU 0", &[16], ends), stack("CPU 1", &[32, 33, 34], ends), stack("CPU 2", &[48], ends)];
+        let printed = vec![
+            stack("task swapper/0[0], running", &[16, 17, 18], None),
+            stack("task sh[7], running", &[32, 33], None),
+            stack("task cat[8], running", &[16, 19], None),
+        ];
+        let others = once(&mut saved, printed);
+        let shown: Vec<_> = saved.iter().map(|one| (one.owners[0].as_str(), one.frames.len(), one.stopped)).collect();
+        let whole = ("CPU 0, running swapper/0[0], running", 3, None);
+        assert_eq!(shown, [whole, ("CPU 1", 3, ends), ("CPU 2", 1, ends)]);
+        let left: Vec<_> = others.iter().map(|one| one.owners[0].as_str()).collect();
+        assert_eq!(left, ["task sh[7], running", "task cat[8], running"]);
+    }
 }

@@ -43,7 +43,7 @@ pub struct Triage {
     pub undecided: Option<Undecided>,
     /// Whether the kernel or a program died.
     pub died: bool,
-    /// Whether the death or the dump was asked for, so that no bug is to be looked for.
+    /// Whether a user requested the crash or the dump, so that there is no bug to find.
     pub deliberate: bool,
     /// What the dump excludes.
     pub ruled_out: Vec<String>,

@@ -10,6 +10,7 @@ use super::html::Contents;
 use super::inspect::{FrameRow, Report};
 use crate::analysis::Triage;
 use crate::plain;
+use crate::unwind::Trust;
 
 /// The longest text that is written, in bytes: an issue or a comment of GitHub takes 65,536 characters.
 pub const LIMIT: usize = 60_000;
@@ -31,11 +32,8 @@ pub fn markdown(contents: &Contents<'_>) -> String {
     let facts: String = facts.map(|fact| format!(" · {} {}", fact.name, code(&fact.value))).collect();
     let _ = writeln!(out, "signature {}{facts}", code(&report.signature));
     let mut blocks = vec![("triage", triage(contents.triage))];
-    let traces = report
-        .backtraces
-        .iter()
-        .take(2)
-        .map(|trace| ("backtrace", fenced(&trace.title, trace.frames.iter().map(frame).collect())));
+    let traces =
+        report.backtraces.iter().take(2).map(|trace| ("backtrace", fenced(&trace.title, frames(&trace.frames))));
     blocks.extend(traces);
     let code = report.code.iter().flat_map(|code| &code.lines).map(|line| {
         let mark = if line.marked { "▶" } else { " " };
@@ -118,10 +116,31 @@ pub(super) fn more(out: &mut String, all: usize, shown: usize, what: &str) {
     }
 }
 
-fn frame(frame: &FrameRow) -> String {
-    let addr = frame.addr.as_deref().unwrap_or_default();
-    let place = frame.place.as_deref().unwrap_or_default();
-    format!("#{:<2} {addr:<18}  {}  {place}", frame.index, frame.symbol).trim_end().to_string()
+/// Frames with how each was found, and a line about what the short words mean. A stack without addresses has no column.
+fn frames(frames: &[FrameRow]) -> Vec<String> {
+    let known = |frame: &FrameRow| Trust::of_name(&frame.trust);
+    let has_addresses = frames.iter().any(|frame| frame.addr.is_some());
+    let mut rows: Vec<String> = frames
+        .iter()
+        .map(|frame| {
+            let addr = if has_addresses {
+                format!("{:<18}  ", frame.addr.as_deref().unwrap_or_default())
+            } else {
+                String::new()
+            };
+            let trust = known(frame).map_or("?", Trust::short);
+            let place = frame.place.as_deref().unwrap_or_default();
+            format!("#{:<2} {trust:<4} {addr}{}  {place}", frame.index, frame.symbol).trim_end().to_string()
+        })
+        .collect();
+    let used = |trust: &Trust| frames.iter().any(|frame| known(frame) == Some(*trust));
+    let words = Trust::ALL.into_iter().filter(used).map(|trust| format!("{} = {}", trust.short(), trust.about()));
+    let words: Vec<String> = words.collect();
+    if !words.is_empty() {
+        rows.truncate(2 * ROWS - 1);
+        rows.push(format!("({})", words.join(", ")));
+    }
+    rows
 }
 
 /// The last rows, behind the number of those before them.

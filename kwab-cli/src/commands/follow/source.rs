@@ -5,7 +5,7 @@ use std::io::{self, Read};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
@@ -18,7 +18,7 @@ use super::growing::Growing;
 use super::hook::words;
 use crate::cli::Follow;
 use crate::failure::{about, is_stdio, system};
-use crate::output;
+use crate::{inputs, output};
 
 /// Chunks that wait; a reader that is faster waits.
 const WAITING: usize = 16;
@@ -66,8 +66,12 @@ impl Console {
         if meta.file_type().is_socket() {
             return Ok(Self::of_stream(name, &stem, UnixStream::connect(path).map_err(opened)?, None));
         }
+        if meta.file_type().is_fifo() {
+            // Its first reader waits for a writer, and meanwhile a signal must still end the command.
+            return Ok(Self::of_stream(name, &stem, Unopened { path: path.to_path_buf(), file: None }, None));
+        }
         if !meta.is_file() {
-            return Ok(Self::of_stream(name, &stem, File::open(path).map_err(opened)?, None));
+            return Ok(Self::of_stream(name, &stem, inputs::open(path).map_err(opened)?, None));
         }
         let (growing, unwatched) = Growing::open(path, arguments.new).map_err(opened)?;
         if let Some(error) = unwatched {
@@ -122,6 +126,21 @@ fn local(address: &str) -> Result<SocketAddr> {
         bail!("tcp:{address}: only this machine's own addresses are followed (127.0.0.1, [::1])");
     }
     Ok(parsed)
+}
+
+/// A file that the first read opens.
+struct Unopened {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Read for Unopened {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        if self.file.is_none() {
+            self.file = Some(inputs::open(&self.path)?);
+        }
+        self.file.as_mut().map_or(Ok(0), |file| file.read(into))
+    }
 }
 
 /// Reads a stream to its end.

@@ -117,24 +117,33 @@ fn cause(report: &Report, page: &mut Page) {
 /// The frames of one stack: address, how it was found, function, place, with the source line and what is inlined below.
 fn frames(frames: &[FrameRow], page: &mut Page) {
     let room = (48_000, Keep::First, "frames");
-    page.table(&["", "address", "found by", "function", "source"], frames, room, |page, _, frame| {
+    // A stack that was printed by name has no addresses, and then no column for them.
+    let has_addresses = frames.iter().any(|frame| frame.addr.is_some());
+    let columns: &[&str] = match has_addresses {
+        true => &["", "address", "found by", "function", "source"],
+        false => &["", "found by", "function", "source"],
+    };
+    page.table(columns, frames, room, |page, _, frame| {
         let index = format!("#{}", frame.index);
         let (addr, place) = (frame.addr.as_deref().unwrap_or("–"), frame.place.as_deref().unwrap_or_default());
         let function = format!("<span class=m>{}</span>{}", text(&frame.symbol), source(frame.source.as_deref()));
         let dim = if frame.machinery || frame.trust == "scan" { "class=\"r dim\"" } else { ROW };
-        let cells = [Cell::Mono(&index), Cell::Mono(addr), Cell::Text(&frame.trust)];
-        page.row(dim, &[cells[0], cells[1], cells[2], Cell::Own(&function), Cell::Mono(place)]);
-        frame.inlined.iter().for_each(|one| inlined(one, page));
+        let mut cells = vec![Cell::Mono(&index)];
+        cells.extend(has_addresses.then_some(Cell::Mono(addr)));
+        cells.extend([Cell::Text(&frame.trust), Cell::Own(&function), Cell::Mono(place)]);
+        page.row(dim, &cells);
+        frame.inlined.iter().for_each(|one| inlined(one, has_addresses, page));
     });
 }
 
-fn inlined(one: &InlinedRow, page: &mut Page) {
+fn inlined(one: &InlinedRow, has_addresses: bool, page: &mut Page) {
     let function =
         format!("<span class=m>└ {}</span> <i>inlined</i>{}", text(&one.function), source(one.source.as_deref()));
     let place = one.place.as_deref().unwrap_or_default();
     let dim = if one.machinery { "class=\"r dim\"" } else { ROW };
-    let blank = Cell::Text("");
-    page.row(dim, &[blank, blank, blank, Cell::Own(&function), Cell::Mono(place)]);
+    let mut cells = vec![Cell::Text(""); if has_addresses { 3 } else { 2 }];
+    cells.extend([Cell::Own(&function), Cell::Mono(place)]);
+    page.row(dim, &cells);
 }
 
 /// The text of a source line, below the name of its function.

@@ -1,6 +1,6 @@
 //! The machine at the death: registers, captured bytes, the memory map around the fault.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kwab_format::record::{CrashReport, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Vma};
 use linux_abi::Errno;
@@ -17,15 +17,18 @@ const MOST_MAPPINGS: usize = 65_530;
 
 /// Register sets: those of the dump, or the crash report's.
 pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> Vec<RegisterSet> {
+    let processors: BTreeSet<u32> = dump.records::<Registers<'_>>().filter_map(|set| set.stamp.cpu).collect();
     let mut sets: Vec<RegisterSet> = dump
         .records::<Registers<'_>>()
         .take(16)
         .map(|set| {
+            let cpu = set.stamp.cpu.filter(|_| processors.len() > 1);
+            let cpu = cpu.map_or(String::new(), |cpu| format!(", CPU {cpu}"));
             let role = set.role.and_then(RegisterRole::name).unwrap_or("registers");
             let who = set.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             let code = set.error_code.map_or(String::new(), |code| format!(", error code {code:#x}"));
             let regs = set.regs.iter().flat_map(kwab_format::List::iter);
-            RegisterSet { title: format!("{role}{who}{code}"), registers: rows(regs, death, vmas) }
+            RegisterSet { title: format!("{role}{cpu}{who}{code}"), registers: rows(regs, death, vmas) }
         })
         .collect();
     if sets.is_empty()
