@@ -1,7 +1,7 @@
 //! Ranks what may have happened: every rule judges the case, and the best supported claims come first.
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CauseKind, CheckResult, RegId};
+use kwab_format::record::{CauseKind, CheckResult, RegId, RegisterRole};
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -318,7 +318,9 @@ fn lacking(ctx: &Context<'_, '_>) -> Vec<String> {
     // A panic and a failed check are found by code, not by what a register held.
     let by_code = matches!(ctx.death.kind, Some(CauseKind::PANIC | CauseKind::BUG));
     let by_address = !by_code || ctx.death.vector.is_some() || ctx.death.fault_addr.is_some();
-    if ctx.death.registers.is_empty() && by_address {
+    // Of other architectures the names are kept as printed.
+    let printed = case.registers.iter().any(|set| set.role == Some(RegisterRole::FAULT));
+    if ctx.death.registers.is_empty() && !printed && by_address {
         out.push("registers at the fault".to_owned());
     }
     if ctx.death.fault_addr.is_none() && matches!(ctx.death.signal, Some(7 | 11)) {

@@ -582,3 +582,15 @@ fn a_report_that_lies_in_two_parts_of_pstore_is_whole() {
     assert_eq!((function.name.as_str(), function.callers.as_slice()), ("demo_ring", &["demo_store".to_owned()][..]));
     assert!(triage.headline.contains("kworker/3:1[140]"), "{}", triage.headline);
 }
+
+/// Shape: arch/arm/core/cortex_m/fault.c of Zephyr
+#[test]
+fn registers_of_another_architecture_are_not_called_missing() {
+    let log = "E: ***** BUS FAULT *****\nE:   Precise data bus error\nE:   BFAR Address: 0x10\n\
+               E: r0/a1:  0x20000134  r1/a2:  0x00000000  r2/a3:  0x00000140\nE:  xpsr:  0x81000200\n\
+               E: Faulting instruction address (r15/pc): 0x0800d104\n\
+               E: >>> ZEPHYR FATAL ERROR 0: CPU exception on CPU 0\n";
+    let all: Vec<_> = dumps_of(log.as_bytes(), "zephyr.log").into_iter().map(judge).collect();
+    assert_eq!(all.len(), 1);
+    assert!(all[0].lacking.iter().all(|lack| lack != "registers at the fault"), "{:?}", all[0].lacking);
+}

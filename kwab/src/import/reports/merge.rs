@@ -116,8 +116,10 @@ pub(super) fn later_stage(
     captures: &template::Captures<'_, '_>,
     row: usize,
 ) {
-    let weak =
-        matches!(builder.report.class, Class::Unknown) || builder.title == "{message}" && opening.title != "{message}";
+    // A panic whose message is still to come says less than the line that comes instead.
+    let weak = matches!(builder.report.class, Class::Unknown)
+        || std::mem::take(&mut builder.wants_message)
+        || builder.title == "{message}" && opening.title != "{message}";
     dialect::read::said(builder, captures);
     if weak {
         builder.report.class = opening.class;

@@ -651,7 +651,9 @@ fn opening<'t, 'l>(
     linux: bool,
 ) -> Option<(dialect::Opening, Option<Captures<'t, 'l>>)> {
     if let Some((opening, captures)) = dialects.opens(text) {
-        let healthy = captures.get("message").is_some_and(deadly::is_healthy);
+        // The expression of an assertion is no setting, whatever its name.
+        let may_be = opening.class != Class::Assertion;
+        let healthy = may_be && captures.get("message").is_some_and(deadly::is_healthy);
         return (!healthy).then(|| (opening.clone(), Some(captures)));
     }
     // A report in quotation marks, where prose cites it: worth one only with what a kernel prints behind it.

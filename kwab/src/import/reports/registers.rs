@@ -290,6 +290,12 @@ const NAMES: &[&[u8]] = &[
     b"psw",
     b"zr",
     b"ps",
+    b"sar",
+    b"lbeg",
+    b"lend",
+    b"lcount",
+    b"lcnt",
+    b"vaddr",
     b"excvaddr",
     b"exccause",
     b"epc1",
@@ -316,7 +322,9 @@ fn is_lower(name: &[u8]) -> bool {
     };
     match name {
         [b'r' | b'x' | b'$', b'0'..=b'9', ..] => number(1, 31),
-        [b'a' | b't' | b's' | b'u' | b'k' | b'v', b'0'..=b'9', ..] => number(1, 11),
+        // Xtensa has sixteen.
+        [b'a', b'0'..=b'9', ..] => number(1, 15),
+        [b't' | b's' | b'u' | b'k' | b'v', b'0'..=b'9', ..] => number(1, 11),
         [b'd', b'r', b'0'..=b'9'] => true,
         [b'g' | b'i' | b'o' | b'l', b'0'..=b'7'] => true,
         [b'g', b'p', b'r', b'0'..=b'9', ..] => number(3, 31),

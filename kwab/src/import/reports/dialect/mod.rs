@@ -367,7 +367,7 @@ impl Dialects {
 
     /// Takes the prefix of any dialect off a line: the rest, and what the prefix says.
     pub fn unprefixed<'t, 'l>(&'t self, line: &'l [u8]) -> (&'l [u8], Captures<'t, 'l>) {
-        if !matches!(line.trim_ascii_start().first(), Some(b'[' | b'(' | b'<' | b'E' | b'W' | b'0'..=b'9')) {
+        if !line.trim_ascii_start().first().is_some_and(|byte| self.may_begin_prefix(*byte)) {
             return (line, Captures::default());
         }
         for row in &self.tables().rows {
@@ -378,6 +378,14 @@ impl Dialects {
             }
         }
         (line, Captures::default())
+    }
+
+    /// Whether the prefix of a row may begin with that byte; the tables need not be built to tell.
+    fn may_begin_prefix(&self, byte: u8) -> bool {
+        let given = || self.given.iter().flat_map(|row| row.prefix.iter());
+        // What begins with a capture may begin with anything.
+        let begins = |text: &Text| text.trim_start().bytes().next().is_some_and(|first| first == b'{' || first == byte);
+        matches!(byte, b'[' | b'(' | b'<' | b'C' | b'E' | b'W' | b'0'..=b'9') || given().any(begins)
     }
 
     /// For each template that opens a report the texts that every line which it opens one with holds.
@@ -414,6 +422,10 @@ mod tests {
     fn the_builtin_rows_are_sound() {
         BUILTIN.iter().try_for_each(Row::check).unwrap_or_else(|error| panic!("{error}"));
         assert!(BUILTIN.len() >= 20);
+        let prefixes = BUILTIN.iter().flat_map(|row| row.prefix.iter()).map(|text| text.replace("{:dec}", "0"));
+        for prefix in prefixes {
+            assert!(Dialects::builtin().may_begin_prefix(prefix.as_bytes()[0]), "{prefix}");
+        }
         assert!(Dialects::builtin().row(Dialects::builtin().generic()).is_some());
     }
 
@@ -422,6 +434,8 @@ mod tests {
         let all = Dialects::from_toml("[[dialect]]\nname = \"x\"\nbegins = [{ line = \"boom\" }]\n").unwrap();
         assert!(all.tables.get().is_none());
         assert_eq!(all.unprefixed(b"text").0, b"text");
+        let given = Dialects::from_toml("[[dialect]]\nname = \"x\"\nprefix = [\"os: \"]\n").unwrap();
+        assert_eq!(given.unprefixed(b"os: boom").0, b"boom", "of a user's row any text is a prefix");
         assert!(all.tables.get().is_none(), "no prefix begins with a letter like this");
         assert!(all.opens(b"boom").is_some_and(|(opening, _)| opening.title == "panic: {message}"));
         let tables = all.tables.get().expect("a line was looked up");

@@ -168,8 +168,11 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         return Took::Yes;
     }
 
-    // A report of which nothing is known yet, such as a backtrace before its panic, waits for the line that says more.
-    if builder.report.class == Class::Unknown && all.opens(trimmed).is_some_and(|(opening, _)| opening.stage) {
+    // A report of which nothing is known yet, such as a backtrace before its panic, waits for the line that says more;
+    // so does one whose message is still to come.
+    if (builder.report.class == Class::Unknown || builder.wants_message)
+        && all.opens(trimmed).is_some_and(|(opening, _)| opening.stage)
+    {
         return Took::No;
     }
     if builder.wants_message && generic::wanted_message(builder, trimmed) {
@@ -264,7 +267,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             builder.marked |= what == Use::Mark;
             said(builder, captures);
             stopped(builder, captures, line, position);
-            if let Some(found) = registers::line(line) {
+            if let Some(found) = registers::line(line).or_else(|| registers::line(behind_function(line)?)) {
                 builder.registers(found);
             }
             // The name of a package marks its kernel, and stands in its frames.
@@ -291,6 +294,14 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
         }
     }
     Took::Yes
+}
+
+/// What follows the name of the function that prints a line: `up_dump_register: A0: 00000015 A1: 80608564`.
+fn behind_function(line: &[u8]) -> Option<&[u8]> {
+    let colon = memchr::memmem::find(line, b": ")?;
+    let name = line[..colon].rsplit(|byte| *byte == b' ').next()?;
+    (name.len() > 3 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
+        .then(|| line[colon + 2..].trim_ascii())
 }
 
 /// A register dump says where the fault is.

@@ -320,8 +320,14 @@ fn nuttx_says_the_assertion_the_fault_and_the_task() {
     let assertion = only(
         "[CPU0] dump_assert_info: Current Version: NuttX  10.4.0 f7f1bb863f Jul 15 2025 17:38:32 xtensa\n\
          [CPU0] dump_assert_info: Assertion failed : at file: mm/demo.c:243 task(CPU0): nsh process: nsh 0x4201b1ac\n\
-         [CPU0] up_dump_register:    PC: 420376ab    PS: 00060322\n",
+         [CPU0] up_dump_register:    PC: 420376ab    PS: 00060322\n\
+         [CPU0] up_dump_register:   A12: 00000000   A13: 00000000   A14: 3fcb2388   A15: 3fcbe970\n\
+         [CPU0] up_dump_register:   SAR: 0000000f CAUSE: 9cc37aea VADDR: aaaaadba\n\
+         [CPU0] up_dump_register:  LBEG: 400554b9  LEND: 400554dd  LCNT: 82023245\n",
     );
+    let names = assertion.registers.iter().flat_map(|set| &set.registers).map(|(name, _)| name.as_str());
+    let names: Vec<_> = names.collect();
+    assert_eq!(names, "PC PS A12 A13 A14 A15 SAR CAUSE VADDR LBEG LEND LCNT".split(' ').collect::<Vec<_>>());
     assert_eq!((assertion.family.as_str(), assertion.class), ("nuttx", Class::Assertion));
     assert_eq!((assertion.source.as_ref(), assertion.comm.as_deref()), (Some(&("mm/demo.c".into(), 243)), Some("nsh")));
     let fault = only(
@@ -547,7 +553,13 @@ fn the_panic_of_linux_behind_other_words_counts_when_its_last_lines_follow() {
 
 #[test]
 fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_their_function_and_place() {
-    // Shape: osfmk/i386/trap.c of XNU
+    // Shape: osfmk/i386/trap.c of XNU; newer ones print `type = 14=`.
+    let newer = only(
+        "panic(cpu 16 caller 0xffffff800433bb2a): Kernel trap at 0xffffff7f9cb9b1ab, type = 6=invalid opcode, registers:\n\
+         Backtrace (CPU 16), panicked thread: 0xffffff8ba1ac6598, Frame : Return Address\n\
+         0xffffffa794aaf3c0 : 0xffffff7f9cb9b1ab org.demo.fs : _demo_sum + 0x11b\n",
+    );
+    assert_eq!((newer.cpu, newer.headline.as_str()), (Some(16), "type 6 invalid opcode in _demo_sum"));
     let trap = only(
         "panic(cpu 0 caller 0xffffff8007dd155a): Kernel trap at 0xffffff7f88881f3b, type 14=page fault, registers:\n\
          CR0: 0x000000008001003b, CR2: 0x0000000000000018, CR3: 0x00000000040bc000, CR4: 0x0000000000002660\n\
@@ -561,4 +573,43 @@ fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_th
         let place = report.source.as_ref().map(|(file, line)| (file.as_str(), *line));
         assert_eq!((report.class, place), (Class::Assertion, Some(("core/demo.c", 244))), "{open}");
     }
+}
+
+/// Shapes: uts/i86pc/os/trap.c and uts/common/os/panic.c of illumos, as console, syslog and mdb(1) have them
+#[test]
+fn a_trap_of_illumos_is_told_by_its_kind_whichever_line_says_it() {
+    let console = "panic[cpu33]/thread=ffffff01e871bc40: BAD TRAP: type=e (#pf Page fault) rp=ffffff01e871b7d0 addr=116e \
+                   occurred in module \"unix\" due to an illegal access to a user address\n";
+    let syslog = "2013-10-18T09:27:31.763864+00:00 host unix: [ID 836849 kern.notice] #012#015panic[cpu33]/thread=ffff:\n\
+                  2013-10-18T09:27:31.763871+00:00 host genunix: [ID 683410 kern.notice] BAD TRAP: type=e (#pf Page \
+                  fault) rp=ffffff003d0074d0 addr=116e\n";
+    for log in [console, syslog] {
+        let report = only(log);
+        assert_eq!((report.family.as_str(), report.class, report.cpu), ("illumos", Class::PageFault, Some(33)));
+        assert_eq!((report.headline.as_str(), report.fault_address), ("BAD TRAP: #pf Page fault", Some(0x116e)));
+    }
+    let mdb = only("panic message: BAD TRAP: type=d (#gp General protection) rp=ffffd001f2b38b90 addr=0\n");
+    assert_eq!((mdb.family.as_str(), mdb.class), ("illumos", Class::GeneralProtection));
+}
+
+/// Shapes: exceptions.cc of OSv, plat/kvm/x86/traps.c of Unikraft, Kernel/Library/Assertions.cpp of SerenityOS
+#[test]
+fn kernels_for_one_program_and_an_assertion_of_one_word_are_read() {
+    let osv = only(
+        "page fault outside application, addr: 0xffff800240000000 pc:0x3e0e3c text_start:0x202000\n[registers]\n\
+         RIP: 0x00000000003e0e3c <memory::demo_allocator::free(memory::page_range*)+268>\n",
+    );
+    assert_eq!(osv.headline, "page fault in memory::demo_allocator::free");
+    let unikraft = only(
+        "[    0.127479] CRIT: [libkvmplat] <traps.c @   84> Unhandled Trap 8 (double fault), error code=0x0\n\
+         [    0.182522] CRIT: [libkvmplat] <trace.c @   41> RIP: 0000000000165d51 CS: 0008\n\
+         [    0.270205] CRIT: [libkvmplat] <trace.c @   44> RAX: 0000000000000002 RBX: 0000000000165d54\n",
+    );
+    assert_eq!((unikraft.family.as_str(), unikraft.class), ("unikraft", Class::DoubleFault));
+    assert!(unikraft.registers.iter().flat_map(|set| &set.registers).any(|(name, _)| name == "RBX"), "{unikraft:#?}");
+    let serenity = only(
+        "[IO WorkQueue(2:2)]: ASSERTION FAILED: handler\n\
+         [IO WorkQueue(2:2)]: ./Kernel/Demo.cpp:491 in void Kernel::demo_interrupt(Kernel::TrapFrame*)\n",
+    );
+    assert_eq!((serenity.class, serenity.comm.as_deref()), (Class::Assertion, Some("IO WorkQueue")));
 }
