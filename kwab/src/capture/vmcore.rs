@@ -18,6 +18,7 @@ use super::core_file::{
 };
 use super::registers::Processor;
 use crate::decode::USER_REGS;
+use crate::memory::vmcoreinfo;
 
 /// The general registers of `QEMUCPUState`, 8 bytes each behind version and size.
 const QEMU_ORDER: [RegId; 18] = [
@@ -124,7 +125,7 @@ impl Vmcore {
     /// A line of the kernel's words about itself.
     #[must_use]
     pub fn told(&self, name: &str) -> Option<&str> {
-        line(self.info.as_deref()?, name)
+        vmcoreinfo::line(self.info.as_deref()?, name)
     }
 
     fn notes(&mut self, mut bytes: &[u8]) {
@@ -142,12 +143,6 @@ impl Vmcore {
         let found = if full.is_empty() { plain } else { full };
         self.processors.extend(found);
     }
-}
-
-/// The value of a line `NAME=VALUE`.
-pub(super) fn line<'t>(info: &'t str, name: &str) -> Option<&'t str> {
-    let mut lines = info.lines().filter_map(|line| line.split_once('='));
-    lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
 /// Whether a segment is physical memory; all ones is the address of what has none.

@@ -108,7 +108,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     let all_notes = |out: &mut dyn Write| {
         notes(&threads, &death, &mapped, out)?;
         match &machine.info {
-            Some(info) => note(out, about::VMCOREINFO, ABOUT, info),
+            Some(info) => note(out, about::VMCOREINFO, ABOUT, info.as_bytes()),
             None if !death.in_kernel => Ok(()),
             None => {
                 let bias = symbols.loaded().iter().find(|image| image.pid.is_none()).map(|image| image.bias);
