@@ -3,7 +3,7 @@
 use kwab_format::record::RegId;
 
 use super::registers::Processor;
-use super::vmcore::Vmcore;
+use super::vmcore::{Stored, Vmcore};
 use crate::memory::vmcoreinfo::{self, MOST_TEXTS};
 use crate::memory::{Outcome, Tables, walk};
 
@@ -45,7 +45,7 @@ pub(super) fn described(core: &Vmcore, processors: &[Tables]) -> Option<String> 
     const READ: usize = 1 << 20;
     let mut buffer = vec![0; READ];
     let mut looked_at = 0;
-    for load in &core.loads {
+    for load in core.loads.iter().filter(|load| load.stored != Stored::Zeros) {
         let first = load.paddr.next_multiple_of(PAGE);
         let end = load.paddr.saturating_add(load.length);
         for at in (first..end).step_by(READ) {
