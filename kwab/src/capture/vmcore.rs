@@ -1,10 +1,10 @@
-//! Reads a core of a whole machine: QEMU's `dump-guest-memory`, Linux's `/proc/vmcore` and what was copied of it, in ELF
-//! or kdump-compressed.
+//! Reads a core of a whole machine: QEMU's `dump-guest-memory`, Linux's `/proc/vmcore` and what was copied of it, in
+//! ELF or kdump-compressed.
 //!
-//! Segments or bitmaps say which physical memory stands where in the file; notes hold the registers of each processor, with
-//! control registers where QEMU wrote it (`QEMUCPUState`, QEMU `target/i386/arch_dump.c`), and the kernel's own words
-//! about itself (`VMCOREINFO`; `KWAB`, where `export` wrote what it knew). Nothing is believed beyond the bytes that
-//! the file has.
+//! Segments or bitmaps say which physical memory stands where in the file; notes hold the registers of each processor,
+//! with control registers where QEMU wrote it (`QEMUCPUState`, QEMU `target/i386/arch_dump.c`), and the kernel's own
+//! words about itself (`VMCOREINFO`; `KWAB`, where `export` wrote what it knew). Nothing is believed beyond the bytes
+//! that the file has.
 
 use std::fs::File;
 use std::io;
