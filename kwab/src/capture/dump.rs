@@ -98,6 +98,8 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     let release = told("OSRELEASE");
     let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
     let note = snapshot.kernel.as_ref().and_then(|kernel| kernel.build_id.as_ref());
+    let said = told("BUILD-ID").and_then(of_hex);
+    let build_id = note.map(|(id, _)| id.as_slice()).or(said.as_deref());
     let file = from_file(snapshot);
     let died = snapshot.linux.as_ref().is_some_and(|linux| linux.death.is_some());
     let reason: &[u8] = if file { b"taken from a core of the machine" } else { b"captured through QEMU's monitor" };
@@ -106,7 +108,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
         &Identity {
             kernel_name: told("KERNEL").map(str::as_bytes).or(release.map(|_| &b"Linux"[..])),
             kernel_version: release.map(str::as_bytes),
-            kernel_build_id: note.map(|(id, _)| id.as_slice()),
+            kernel_build_id: build_id,
             kernel_offset: offset,
             arch: Some(Arch::X86_64),
             wall_ns: wall_ns.filter(|_| !file),
@@ -128,7 +130,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     if let Some(kernel) = &snapshot.kernel {
         let record = Image {
             kind: Some(ImageKind::KERNEL),
-            build_id: note.map(|(id, _)| id.as_slice()),
+            build_id,
             build_id_at: note.map(|(_, at)| *at),
             load_bias: offset,
             start: Some(kernel.start),
@@ -137,6 +139,15 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
         };
         writer.put(SectionKind::IMAGES, &record);
     }
+}
+
+/// The bytes of a build-id in hexadecimal, of the length of one.
+fn of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    let is_id = digits.len().is_multiple_of(2) && (16..=128).contains(&digits.len());
+    let is_id = is_id && digits.iter().all(u8::is_ascii_hexdigit);
+    is_id.then(|| digits.chunks_exact(2).map(byte).collect()).flatten()
 }
 
 fn defect<W: Write>(writer: &mut DumpWriter<W>, text: &str) {

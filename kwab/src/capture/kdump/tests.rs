@@ -5,6 +5,7 @@ use super::super::vmcore::{Stored, Vmcore};
 use super::super::{Snapshot, Written, of_core};
 use super::unpack::{LZO, SNAPPY, ZLIB, ZSTD};
 use super::*;
+use crate::model::Dump;
 
 /// Bytes of page frames that the bitmaps of the sample have room for.
 const BITMAP: usize = 4 * PAGE as usize;
@@ -33,7 +34,7 @@ fn packed(page: &[u8], how: u32) -> (Vec<u8>, u32) {
 /// left it out.
 fn dump_of(memory: &[(u64, Vec<u8>)], how: u32, level: u32, leave_out: impl Fn(u64, &[u8]) -> bool) -> Vec<u8> {
     let notes = qemu_note(0x100_0000, 0xffff_ffff_8010_1080);
-    let words = b"OSRELEASE=6.1.0\nPAGESIZE=4096\n";
+    let words = b"OSRELEASE=6.1.0\nBUILD-ID=00112233445566778899aabbccddeeff\nPAGESIZE=4096\n";
     let mut bytes = vec![0; 3 * PAGE as usize + 2 * BITMAP];
     put(&mut bytes, 0, MAGIC);
     put(&mut bytes, 8, &6_u32.to_le_bytes());
@@ -154,6 +155,21 @@ fn a_page_that_cannot_be_read_is_told_with_descriptor_place_and_reason_and_the_o
         let (_, written) = written(&bytes);
         assert!(written.lost[0].contains("the first at 0x1000000: descriptor 0"), "{:?}", written.lost);
     }
+}
+
+#[test]
+fn a_kernel_whose_build_id_was_left_out_has_that_of_its_own_words() {
+    let id = |left_out: u64| {
+        let bytes = dump_of(&machine(), ZLIB, 31, |frame, _| frame == left_out);
+        let mut dump = Vec::new();
+        of_core(file(&bytes)).expect("a dump").write(1, 1, &mut dump).expect("memory");
+        let dump = Dump::from_bytes(dump).expect("a dump");
+        let (identity, image) = (dump.case().identities[0].kernel_build_id, dump.case().images[0].build_id);
+        assert_eq!(identity, image);
+        identity.expect("a build-id").to_vec()
+    };
+    assert_eq!(id(0x1004), (0..16).map(|digit| digit * 0x11).collect::<Vec<u8>>());
+    assert_eq!(id(0x2000), b"BUILD-ID", "the note in memory comes first");
 }
 
 #[test]
