@@ -230,7 +230,7 @@ fn pages_that_share() -> Vec<u8> {
     put(428, &[4096_u32, 1, 4].map(u32::to_le_bytes).concat());
     put(4096 + 96, &PAGES.to_le_bytes());
     core.resize(6 * 4096, 0xff);
-    let page: Vec<u8> = (0..4096_u32).map(|at| (at * at >> 7) as u8).collect();
+    let page: Vec<u8> = (0..4096_u32).map(|at| ((at * at) >> 7) as u8).collect();
     let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
     std::io::Write::write_all(&mut encoder, &page).expect("memory");
     let packed = encoder.finish().expect("memory");

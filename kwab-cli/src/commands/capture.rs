@@ -3,9 +3,9 @@
 //! Takes a dump from a guest of QEMU that hangs. The kernel is asked first, by an NMI: ours dumps then, to wherever its
 //! command line says. A guest that does not act on it is paused, the registers and stacks of its processors are read
 //! through the monitor into FILE, with all RAM where `--memory all` asks for it, and it runs on. `--mem` makes the same
-//! of the core of a machine, in ELF or kdump-compressed, wherever that comes from: it is one machine and becomes one dump, as with a guest,
-//! while `kwab import` makes many of a log. Status 0 when there is a dump, 3 when some memory could not be read, 2 when
-//! there is none.
+//! of the core of a machine, in ELF or kdump-compressed, wherever that comes from: it is one machine and becomes one
+//! dump, as with a guest, while `kwab import` makes many of a log. Status 0 when there is a dump, 3 when some memory
+//! could not be read, 2 when there is none.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};

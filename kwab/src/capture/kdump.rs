@@ -252,21 +252,21 @@ impl Memory {
 pub(super) struct Pages {
     /// Where the descriptors begin.
     table: u64,
-    kept: RefCell<Vec<Option<Kept>>>,
+    kept: RefCell<Vec<Option<UnpackedPage>>>,
     /// Number of the first descriptor that was read last, and the bytes of it and those behind it.
     descriptors: RefCell<(u64, Vec<u8>)>,
 }
 
 #[derive(Debug)]
-struct Kept {
-    place: Place,
+struct UnpackedPage {
+    place: PageAt,
     /// The page, or why there is none.
     page: Result<Box<[u8]>, String>,
 }
 
 /// Where a page lies, and how it is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Place {
+struct PageAt {
     offset: u64,
     size: u32,
     flags: u32,
@@ -286,7 +286,7 @@ impl Pages {
         // Pages of equal content share a place, as those of zeros do.
         let slot = (place.offset ^ place.offset >> 10) as usize % KEPT;
         let held = kept[slot].take().filter(|kept| kept.place == place);
-        let held = kept[slot].insert(held.unwrap_or_else(|| Kept { place, page: read(source, place) }));
+        let held = kept[slot].insert(held.unwrap_or_else(|| UnpackedPage { place, page: read(source, place) }));
         let page = held.page.as_ref().map_err(|why| {
             format!("descriptor {number} has {} bytes at offset {:#x}: {why}", place.size, place.offset)
         })?;
@@ -295,11 +295,11 @@ impl Pages {
         Ok(())
     }
 
-    fn place(&self, source: &Source, number: u64) -> Result<Place, String> {
+    fn place(&self, source: &Source, number: u64) -> Result<PageAt, String> {
         let mut held = self.descriptors.borrow_mut();
         let inside = |held: &(u64, Vec<u8>)| {
             let at = usize::try_from(number.checked_sub(held.0)? * DESCRIPTOR).ok()?;
-            held.1.get(at..at + DESCRIPTOR as usize).map(|row| Place {
+            held.1.get(at..at + DESCRIPTOR as usize).map(|row| PageAt {
                 offset: long(row, 0),
                 size: word(row, 8),
                 flags: word(row, 12),
@@ -318,7 +318,7 @@ impl Pages {
     }
 }
 
-fn read(source: &Source, place: Place) -> Result<Box<[u8]>, String> {
+fn read(source: &Source, place: PageAt) -> Result<Box<[u8]>, String> {
     if place.size == 0 || u64::from(place.size) > PAGE {
         return Err(format!("a page has 1 to {PAGE}"));
     }

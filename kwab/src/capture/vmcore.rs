@@ -107,9 +107,9 @@ impl Vmcore {
         let is_packed = source.read_some_at(&mut magic, 0)? == magic.len() && magic == *kdump::MAGIC;
         let mut core = Self { source, pages: None, loads: Vec::new(), processors: Vec::new(), info: None, missing };
         if is_packed {
-            core.packed()?
+            core.packed()?;
         } else {
-            core.elf()?
+            core.elf()?;
         }
         Ok(core)
     }
