@@ -493,8 +493,8 @@ pub(crate) struct Capture {
     /// Socket of QEMU's machine protocol: `-qmp unix:SOCKET,server=on,wait=off`.
     #[arg(long, value_name = "SOCKET", required_unless_present = "mem")]
     pub qmp: Option<PathBuf>,
-    /// An ELF core of a machine instead of a running guest: what QEMU's dump-guest-memory or a crash kernel wrote
-    /// (/proc/vmcore, makedumpfile -E); - is stdin.
+    /// A core of a machine instead of a running guest: what QEMU's dump-guest-memory or a crash kernel wrote, in ELF or
+    /// kdump-compressed (/proc/vmcore, makedumpfile); - is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qmp", "memory", "no_nmi", "wait"])]
     pub mem: Option<PathBuf>,
     /// Memory to take: around the pointers of each processor, or all RAM, for which QEMU writes a temporary file.

@@ -219,3 +219,51 @@ fn a_crowded_process_goes_out_again_within_64_mib_and_four_times_the_file() {
         assert!(peak <= promised, "{form}: {} MiB of {}", peak >> 20, promised >> 20);
     }
 }
+
+/// A kdump-compressed file whose 60,000 page frames all have the same packed page, in makedumpfile's flattened form.
+fn pages_that_share() -> Vec<u8> {
+    const PAGES: u64 = 60_000;
+    let mut core = vec![0; 4 * 4096];
+    let mut put = |at: usize, value: &[u8]| core[at..at + value.len()].copy_from_slice(value);
+    put(0, b"KDUMP   ");
+    put(8, &6_u32.to_le_bytes());
+    put(428, &[4096_u32, 1, 4].map(u32::to_le_bytes).concat());
+    put(4096 + 96, &PAGES.to_le_bytes());
+    core.resize(6 * 4096, 0xff);
+    let page: Vec<u8> = (0..4096_u32).map(|at| ((at * at) >> 7) as u8).collect();
+    let mut encoder = flate2::write::ZlibEncoder::new(Vec::new(), flate2::Compression::best());
+    std::io::Write::write_all(&mut encoder, &page).expect("memory");
+    let packed = encoder.finish().expect("memory");
+    let place = core.len() as u64 + 24 * PAGES;
+    for _ in 0..PAGES {
+        core.extend(place.to_le_bytes());
+        core.extend([packed.len() as u32, 1, 0, 0].map(u32::to_le_bytes).concat());
+    }
+    core.extend(&packed);
+    let mut flat = b"makedumpfile\0\0\0\0".to_vec();
+    flat.extend([1_u64, 1].map(u64::to_be_bytes).concat());
+    flat.resize(4096, 0);
+    for (number, part) in core.chunks(300).enumerate() {
+        flat.extend([300 * number as u64, part.len() as u64].map(u64::to_be_bytes).concat());
+        flat.extend(part);
+    }
+    flat.extend([0xff; 16]);
+    flat
+}
+
+#[test]
+fn packed_pages_that_share_their_bytes_are_captured_within_64_mib_and_four_times_the_file() {
+    let folder = folder();
+    let bytes = pages_that_share();
+    std::fs::write(folder.path().join("shared.kdump"), &bytes).expect("written");
+    let promised = (64 << 20) + 4 * bytes.len() as u64;
+    for command in [["capture", "--mem", "shared.kdump"], ["import", "shared.kdump", "--force"]] {
+        let arguments = [&command[..], &["-o", "out.kwab"]].concat();
+        let (status, peak) = peak::of(folder.path(), &arguments);
+        println!("{}: {} MiB of {}", command[0], peak >> 20, promised >> 20);
+        assert_eq!(status, Some(3), "it has no registers");
+        assert!(peak <= promised, "{}: {} MiB of {}", command[0], peak >> 20, promised >> 20);
+    }
+    let again = run(folder.path(), &["translate", "out.kwab", "0xffffffff80000000"]);
+    assert_ne!(again.status.code(), Some(101), "{}", text(&again.stderr));
+}

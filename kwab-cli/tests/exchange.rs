@@ -119,6 +119,20 @@ fn the_core_of_a_machine_is_imported_as_capture_does() {
     run(at, &["capture", "--mem", "vmcore", "-o", "captured.kwab"]);
     let held = |name: &str| text(&run(at, &["search", name, "07000000"]).stdout);
     assert_eq!(held("imported.kwab"), held("captured.kwab"));
+    // The same in makedumpfile's flattened form, packed and through a pipe.
+    let vmcore = fs::read(at.join("vmcore")).expect("there");
+    let mut flat = b"makedumpfile\0\0\0\0".to_vec();
+    flat.extend([1_u64, 1].map(u64::to_be_bytes).concat());
+    flat.resize(4096, 0);
+    flat.extend([0, vmcore.len() as u64].map(u64::to_be_bytes).concat());
+    flat.extend(vmcore);
+    flat.extend([0xff; 16]);
+    let mut packed = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+    std::io::Write::write_all(&mut packed, &flat).expect("memory");
+    let packed = packed.finish().expect("memory");
+    let piped = kwab(at).args(["import", "-", "-o", "piped.kwab"]).write_stdin(packed).output().expect("runs");
+    assert_eq!(piped.status.code(), Some(3), "{}", text(&piped.stderr));
+    assert_eq!(held("imported.kwab"), held("piped.kwab"));
 }
 
 #[test]

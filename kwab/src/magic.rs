@@ -100,13 +100,14 @@ const KNOWN: &[(usize, &[u8], &str, &str)] = &[
     (257, b"ustar", "a tar archive", "tar -xOf FILE LOG | kwab import - reads it"),
     (0, b"070701", "an initramfs", "--backing and --symbols take it"),
     (0, b"070702", "an initramfs", "--backing and --symbols take it"),
-    (0, b"KDUMP   ", "a dump of makedumpfile", "crash and drgn read it"),
     (0, b"DISKDUMP", "a dump of diskdump", "crash reads it"),
     (0, b"QFI\xfb", "a qcow2 disk image", "qemu-img convert -O raw makes a dump disk of it"),
     (0, b"\xff\xfe\0\0", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 FILE | kwab import - reads it"),
     (0, b"\0\0\xfe\xff", "UTF-32 text", "iconv -f UTF-32 -t UTF-8 FILE | kwab import - reads it"),
 ];
 
+/// How makedumpfile's files begin: kdump-compressed, and flattened.
+pub(crate) const MAKEDUMPFILE: [&[u8]; 2] = [b"KDUMP   ", b"makedumpfile\0\0\0\0"];
 /// Text that only logs have; where it stands, no share of other bytes makes the input something else.
 const SIGNS: &[&[u8]] = &[b"DBG {", b"KW1:", b"Linux version ", b"Kernel panic", b"panicked at "];
 /// The least percentage of text at the beginning of a log: a console on a noisy line is still one.
@@ -125,6 +126,9 @@ pub(crate) fn kind(head: &[u8]) -> Kind {
     }
     if head.starts_with(b"MDMP") {
         return Kind::Recorded("a minidump");
+    }
+    if MAKEDUMPFILE.iter().any(|magic| head.starts_with(magic)) {
+        return Kind::Recorded("a dump of makedumpfile");
     }
     let begins = |at: usize, bytes: &[u8]| head.get(at..).is_some_and(|rest| rest.starts_with(bytes));
     if let Some((_, _, name, advice)) = KNOWN.iter().find(|(at, bytes, ..)| begins(*at, bytes)) {

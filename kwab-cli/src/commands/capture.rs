@@ -3,9 +3,9 @@
 //! Takes a dump from a guest of QEMU that hangs. The kernel is asked first, by an NMI: ours dumps then, to wherever its
 //! command line says. A guest that does not act on it is paused, the registers and stacks of its processors are read
 //! through the monitor into FILE, with all RAM where `--memory all` asks for it, and it runs on. `--mem` makes the same
-//! of the ELF core of a machine, wherever that comes from: it is one machine and becomes one dump, as with a guest,
-//! while `kwab import` makes many of a log. Status 0 when there is a dump, 3 when some memory could not be read, 2 when
-//! there is none.
+//! of the core of a machine, in ELF or kdump-compressed, wherever that comes from: it is one machine and becomes one
+//! dump, as with a guest, while `kwab import` makes many of a log. Status 0 when there is a dump, 3 when some memory
+//! could not be read, 2 when there is none.
 
 use std::fs::File;
 use std::io::{Seek as _, SeekFrom};
@@ -16,7 +16,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
 use kwab::capture::qmp::Session;
-use kwab::capture::{CaptureError, CaptureReport, Level, Nmi, Options, SCHEMA, Snapshot, Totals, capture, of_core};
+use kwab::capture::{CaptureError, CaptureReport, Level, Nmi, Options, SCHEMA, Snapshot, Written, capture, of_core};
 
 use crate::cli::{Capture, Memory};
 use crate::failure::{DAMAGED, about, is_stdio, shown, system};
@@ -43,16 +43,16 @@ pub(crate) fn run(arguments: &Capture) -> Result<ExitCode> {
         CaptureError::Io(error) => about(source, system(&error)),
         error => about(source, error),
     })?;
-    let mut totals = Totals::default();
+    let mut written = Written::default();
     if let Some(snapshot) = &snapshot {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_nanos();
         let id = now as u64 ^ u64::from(std::process::id()).rotate_left(40);
         output.write(|out| {
-            totals = snapshot.write(id, i64::try_from(now).unwrap_or(i64::MAX), out)?;
+            written = snapshot.write(id, i64::try_from(now).unwrap_or(i64::MAX), out)?;
             Ok(())
         })?;
     }
-    let report = report(source, &output, snapshot.as_ref(), totals);
+    let report = report(source, &output, snapshot.as_ref(), &written);
     output::beside(&report)?;
     if arguments.json {
         output::json(&report)?;
@@ -93,7 +93,7 @@ fn connect(socket: &Path) -> Result<Session, CaptureError> {
     Session::open(Box::new(input), Box::new(stream))
 }
 
-fn report(source: &Path, output: &Output, snapshot: Option<&Snapshot>, totals: Totals) -> CaptureReport {
+fn report(source: &Path, output: &Output, snapshot: Option<&Snapshot>, written: &Written) -> CaptureReport {
     let name = || if output.is_stdout() { "stdout".to_owned() } else { shown(output.path()) };
     CaptureReport {
         schema: SCHEMA,
@@ -102,8 +102,8 @@ fn report(source: &Path, output: &Output, snapshot: Option<&Snapshot>, totals: T
         output: snapshot.map(|_| name()),
         processors: snapshot.map_or(0, |snapshot| snapshot.processors.len()),
         bytes: snapshot.map_or(0, |snapshot| snapshot.pieces.iter().map(|piece| piece.bytes.len() as u64).sum()),
-        ram_bytes: totals.bytes,
-        ram_zeros: totals.zeros,
-        missing: snapshot.map(|snapshot| snapshot.missing.clone()).unwrap_or_default(),
+        ram_bytes: written.bytes,
+        ram_zeros: written.zeros,
+        missing: snapshot.iter().flat_map(|snapshot| &snapshot.missing).chain(&written.lost).cloned().collect(),
     }
 }

@@ -2,10 +2,8 @@
 //!
 //! Nothing is believed beyond the bytes that the file has: program headers and notes are read as far as they lie in it.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt as _;
-
 use super::CaptureError;
+use super::source::ReadAt;
 
 /// Program headers that are read.
 const MOST_SEGMENTS: u64 = 1 << 20;
@@ -51,14 +49,18 @@ pub(crate) fn is_of_program(segments: &[Segment]) -> bool {
 }
 
 /// The notes as they stand in the file, as far as it has them.
-pub(crate) fn note_segments(file: &File, length: u64, segments: &[Segment]) -> Result<Vec<Vec<u8>>, CaptureError> {
+pub(crate) fn note_segments(
+    file: &impl ReadAt,
+    length: u64,
+    segments: &[Segment],
+) -> Result<Vec<Vec<u8>>, CaptureError> {
     let mut left = MOST_NOTES;
     let mut all = Vec::new();
     for segment in segments.iter().filter(|segment| segment.kind == PT_NOTE) {
         let size = segment.length.min(left).min(length.saturating_sub(segment.offset));
         left -= size;
         let mut bytes = vec![0; usize::try_from(size).unwrap_or(0)];
-        file.read_exact_at(&mut bytes, segment.offset)?;
+        file.read_all_at(&mut bytes, segment.offset)?;
         all.push(bytes);
     }
     Ok(all)
@@ -85,12 +87,12 @@ pub(crate) fn refused(why: &str) -> CaptureError {
 }
 
 /// The program headers of a core of x86-64.
-pub(crate) fn segments(file: &File, length: u64) -> Result<Vec<Segment>, CaptureError> {
+pub(crate) fn segments(file: &impl ReadAt, length: u64) -> Result<Vec<Segment>, CaptureError> {
     let mut header = [0; EHDR];
     if length < EHDR as u64 {
         return Err(refused("it is shorter than an ELF header"));
     }
-    file.read_exact_at(&mut header, 0)?;
+    file.read_all_at(&mut header, 0)?;
     if !header.starts_with(b"\x7fELF") {
         return Err(refused("it does not begin with an ELF header"));
     }
@@ -105,7 +107,7 @@ pub(crate) fn segments(file: &File, length: u64) -> Result<Vec<Segment>, Capture
         let mut section = [0; 64];
         let place = long(&header, 40).checked_add(64).filter(|end| *end <= length);
         let place = place.ok_or_else(|| refused("the number of its program headers is beyond its end"))?;
-        file.read_exact_at(&mut section, place - 64)?;
+        file.read_all_at(&mut section, place - 64)?;
         count = u64::from(word(&section, 44));
     }
     let size = count.min(MOST_SEGMENTS) * PHDR as u64;
@@ -113,7 +115,7 @@ pub(crate) fn segments(file: &File, length: u64) -> Result<Vec<Segment>, Capture
         return Err(refused("its program headers are beyond its end"));
     }
     let mut table = vec![0; usize::try_from(size).unwrap_or(0)];
-    file.read_exact_at(&mut table, at)?;
+    file.read_all_at(&mut table, at)?;
     let segment = |row: &[u8]| Segment {
         kind: word(row, 0),
         flags: word(row, 4),

@@ -9,9 +9,9 @@ use kwab_format::record::{
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::registers::Processor;
-use super::vmcore::Vmcore;
+use super::vmcore::{Load, Stored, Vmcore};
 use super::{Nmi, Snapshot, linux};
-use crate::model::bulk::{self, BulkMemory, Totals};
+use crate::model::bulk::{self, BulkMemory};
 use crate::model::emit::DumpWriter;
 
 /// Memory of a processor's code or stack.
@@ -29,20 +29,31 @@ pub struct MemoryPiece {
     pub bytes: Vec<u8>,
 }
 
-pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Totals> {
+/// What was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Written {
+    /// Bytes of physical memory, zeros included.
+    pub bytes: u64,
+    /// Bytes of pages that hold only zeros.
+    pub zeros: u64,
+    /// Memory that the file claims and that could not be read.
+    pub lost: Vec<String>,
+}
+
+pub(super) fn write(snapshot: &Snapshot, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Written> {
     let mut boot = [0; 16];
     boot[..8].copy_from_slice(&id.to_le_bytes());
     let mut writer = DumpWriter::new(out, FileHeader::new(DumpId(id), BootId(boot)));
-    let totals = put(snapshot, Some(wall_ns), &mut writer)?;
+    let written = put(snapshot, Some(wall_ns), &mut writer)?;
     writer.finish()?;
-    Ok(totals)
+    Ok(written)
 }
 
 pub(super) fn put<W: Write>(
     snapshot: &Snapshot,
     wall_ns: Option<i64>,
     writer: &mut DumpWriter<W>,
-) -> io::Result<Totals> {
+) -> io::Result<Written> {
     identity(writer, snapshot, wall_ns);
     // The one that does something says most about a hang.
     let chosen = snapshot.processors.iter().find(|one| !one.halted).or(snapshot.processors.first());
@@ -66,15 +77,14 @@ pub(super) fn put<W: Write>(
     }
     let of_linux = snapshot.linux.iter().flat_map(|linux| &linux.missing);
     for text in snapshot.missing.iter().chain(of_linux) {
-        let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
-        writer.put(SectionKind::NOTES, &note);
+        defect(writer, text);
     }
     let dialect: &[u8] = if from_file(snapshot) { b"vmcore" } else { b"qmp" };
     writer.put(SectionKind::NOTES, &Source { dialect: Some(dialect), ..Source::default() });
     writer.flush_all();
     match &snapshot.core {
         Some(core) => all_memory(writer, core),
-        None => Ok(Totals::default()),
+        None => Ok(Written::default()),
     }
 }
 
@@ -88,6 +98,8 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     let release = told("OSRELEASE");
     let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
     let note = snapshot.kernel.as_ref().and_then(|kernel| kernel.build_id.as_ref());
+    let said = told("BUILD-ID").and_then(of_hex);
+    let build_id = note.map(|(id, _)| id.as_slice()).or(said.as_deref());
     let file = from_file(snapshot);
     let died = snapshot.linux.as_ref().is_some_and(|linux| linux.death.is_some());
     let reason: &[u8] = if file { b"taken from a core of the machine" } else { b"captured through QEMU's monitor" };
@@ -96,7 +108,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
         &Identity {
             kernel_name: told("KERNEL").map(str::as_bytes).or(release.map(|_| &b"Linux"[..])),
             kernel_version: release.map(str::as_bytes),
-            kernel_build_id: note.map(|(id, _)| id.as_slice()),
+            kernel_build_id: build_id,
             kernel_offset: offset,
             arch: Some(Arch::X86_64),
             wall_ns: wall_ns.filter(|_| !file),
@@ -118,7 +130,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     if let Some(kernel) = &snapshot.kernel {
         let record = Image {
             kind: Some(ImageKind::KERNEL),
-            build_id: note.map(|(id, _)| id.as_slice()),
+            build_id,
             build_id_at: note.map(|(_, at)| *at),
             load_bias: offset,
             start: Some(kernel.start),
@@ -129,24 +141,74 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     }
 }
 
+/// The bytes of a build-id in hexadecimal, of the length of one.
+fn of_hex(text: &str) -> Option<Vec<u8>> {
+    let digits = text.as_bytes();
+    let byte = |pair: &[u8]| u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok();
+    let is_id = digits.len().is_multiple_of(2) && (16..=128).contains(&digits.len());
+    let is_id = is_id && digits.iter().all(u8::is_ascii_hexdigit);
+    is_id.then(|| digits.chunks_exact(2).map(byte).collect()).flatten()
+}
+
+fn defect<W: Write>(writer: &mut DumpWriter<W>, text: &str) {
+    let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
+    writer.put(SectionKind::NOTES, &note);
+}
+
+/// Pages of a core that cannot be read.
+#[derive(Default)]
+struct Lost {
+    pages: u64,
+    /// The first of them, and why.
+    first: Option<(u64, String)>,
+}
+
 /// Writes all memory of a core, a page at a time.
-fn all_memory<W: Write>(writer: &mut DumpWriter<W>, core: &Vmcore) -> io::Result<Totals> {
-    const READ: usize = 256 * bulk::PAGE;
-    let mut memory = BulkMemory::default();
-    let mut buffer = vec![0; READ];
+fn all_memory<W: Write>(writer: &mut DumpWriter<W>, core: &Vmcore) -> io::Result<Written> {
+    let (mut memory, mut lost) = (BulkMemory::default(), Lost::default());
     for load in &core.loads {
-        let mut done = 0;
-        while done < load.length {
-            let wanted = READ.min(usize::try_from(load.length - done).unwrap_or(READ));
-            let read = core.read(load.paddr + done, &mut buffer[..wanted])?;
-            for (at, page) in buffer[..read].chunks(bulk::PAGE).enumerate() {
-                memory.put(writer, load.paddr + done + (at * bulk::PAGE) as u64, page);
-            }
-            writer.check()?;
-            done += wanted as u64;
+        match load.stored {
+            Stored::Zeros => memory.put_zeros(writer, load.paddr, load.length),
+            Stored::At(_) | Stored::Page(_) => stored(writer, core, load, &mut memory, &mut lost)?,
         }
+        writer.check()?;
     }
-    Ok(memory.finish(writer))
+    let totals = memory.finish(writer);
+    let mut written = Written { bytes: totals.bytes, zeros: totals.zeros, lost: Vec::new() };
+    if let Some((at, why)) = lost.first {
+        written.lost.push(format!("{} pages of memory that cannot be read, the first at {at:#x}: {why}", lost.pages));
+    }
+    written.lost.iter().for_each(|text| defect(writer, text));
+    Ok(written)
+}
+
+fn stored<W: Write>(
+    writer: &mut DumpWriter<W>,
+    core: &Vmcore,
+    load: &Load,
+    memory: &mut BulkMemory,
+    lost: &mut Lost,
+) -> io::Result<()> {
+    const PAGE: u64 = bulk::PAGE as u64;
+    const READ: usize = 256 * bulk::PAGE;
+    let mut buffer = vec![0; READ.min(usize::try_from(load.length).unwrap_or(READ))];
+    let mut done = 0;
+    while done < load.length {
+        let wanted = READ.min(usize::try_from(load.length - done).unwrap_or(READ));
+        let read = core.read(load.paddr + done, &mut buffer[..wanted])?;
+        for (at, page) in buffer[..read].chunks(bulk::PAGE).enumerate() {
+            memory.put(writer, load.paddr + done + (at * bulk::PAGE) as u64, page);
+        }
+        done += read as u64;
+        if read < wanted {
+            let at = load.paddr + done;
+            lost.pages += 1;
+            lost.first.get_or_insert_with(|| (at, core.why(at)));
+            done += PAGE - at % PAGE;
+        }
+        writer.check()?;
+    }
+    Ok(())
 }
 
 fn cause<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, processor: &Processor) {

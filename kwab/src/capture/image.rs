@@ -3,7 +3,8 @@
 use kwab_format::record::RegId;
 
 use super::registers::Processor;
-use super::vmcore::{Vmcore, line};
+use super::vmcore::{Stored, Vmcore};
+use crate::memory::vmcoreinfo::{self, MOST_TEXTS};
 use crate::memory::{Outcome, Tables, walk};
 
 /// Where x86-64 kernels are linked to run: the last 2 GiB without what is mapped for good at their end
@@ -12,8 +13,6 @@ const IMAGES: std::ops::Range<u64> = 0xffff_ffff_8000_0000..0xffff_ffff_fe00_000
 /// Without a mapping for so long, an image is over: what follows are modules.
 const GAP: u64 = 16 << 20;
 const PAGE: u64 = 4096;
-/// How the text begins that a Linux describes itself with.
-const BEGINNING: &[u8] = b"OSRELEASE=";
 /// Type and name of a note with a build-id (gABI; `NT_GNU_BUILD_ID`); sizes of name and body stand before it.
 const MARK: &[u8] = b"\x03\0\0\0GNU\0";
 /// The longest build-id.
@@ -38,45 +37,26 @@ pub(super) fn tables(processor: &Processor) -> Option<Tables> {
 
 /// The page tables that Linux says it has (`VMCOREINFO`), for a core without control registers.
 pub(super) fn told_tables(core: &Vmcore) -> Option<Tables> {
-    tables_of(core.info.as_deref()?)
+    vmcoreinfo::tables(core.info.as_deref()?)
 }
 
-fn tables_of(info: &str) -> Option<Tables> {
-    let told = |name: &str| line(info, name);
-    let hex = |name: &str| u64::from_str_radix(told(name)?, 16).ok();
-    let root = hex("SYMBOL(init_top_pgt)").or_else(|| hex("SYMBOL(swapper_pg_dir)"))?;
-    let base: i64 = told("NUMBER(phys_base)")?.parse().ok()?;
-    let levels = if told("NUMBER(pgtable_l5_enabled)") == Some("1") { 5 } else { 4 };
-    Some(Tables { root: root.wrapping_sub(IMAGES.start).wrapping_add_signed(base), levels })
-}
-
-/// What a Linux says about itself, in the page that it keeps for readers of cores (`kernel/vmcore_info.c`). The text is
-/// believed when the page tables that it names have the upper half of a processor's: a page of a program that looks
-/// like it does not know where they are.
+/// What a Linux says about itself, in the page that it keeps for readers of cores.
 pub(super) fn described(core: &Vmcore, processors: &[Tables]) -> Option<String> {
     const READ: usize = 1 << 20;
-    /// Texts that are looked at closely; a memory full of copies is not.
-    const MOST: usize = 16;
-    let last =
-        |root: u64| core.word(root.checked_add(PAGE - 8)?).filter(|entry| entry & 1 == 1).map(|entry| entry >> 12);
     let mut buffer = vec![0; READ];
     let mut looked_at = 0;
-    for load in &core.loads {
+    for load in core.loads.iter().filter(|load| load.stored != Stored::Zeros) {
         let first = load.paddr.next_multiple_of(PAGE);
         let end = load.paddr.saturating_add(load.length);
         for at in (first..end).step_by(READ) {
             let wanted = usize::try_from(end - at).unwrap_or(READ).min(READ);
             let read = core.read(at, &mut buffer[..wanted]).ok()?;
-            for page in buffer[..read].chunks(PAGE as usize).filter(|page| page.starts_with(BEGINNING)) {
-                let end = memchr::memchr(0, page).unwrap_or(page.len());
-                let Some(text) = str::from_utf8(&page[..end]).ok() else { continue };
-                let root = tables_of(text).map(|tables| tables.root).filter(|root| root.is_multiple_of(PAGE));
-                let entry = root.and_then(last);
-                if entry.is_some() && processors.iter().any(|tables| last(tables.root) == entry) {
+            for text in buffer[..read].chunks(PAGE as usize).filter_map(vmcoreinfo::text) {
+                if vmcoreinfo::is_of(text, processors, |paddr| core.word(paddr)) {
                     return Some(text.to_owned());
                 }
                 looked_at += 1;
-                if looked_at == MOST {
+                if looked_at == MOST_TEXTS {
                     return None;
                 }
             }

@@ -7,15 +7,17 @@
 //! [`Level::All`] takes all memory as well: QEMU writes it as an ELF core into a file, which becomes part of the dump
 //! once the guest runs again. Such a core from elsewhere is taken by [`of_core`].
 //!
-//! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text, [`vmcore`] reads cores, [`image`]
-//! finds the kernel in them.
+//! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text, [`vmcore`] reads cores (ELF, and
+//! kdump-compressed by `kdump`; both also flattened, `source`), [`image`] finds the kernel in them.
 
 pub(crate) mod core_file;
 mod dump;
 pub mod image;
+mod kdump;
 pub mod linux;
 pub mod qmp;
 pub mod registers;
+mod source;
 pub mod vmcore;
 pub mod words;
 
@@ -28,9 +30,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::memory::Tables;
-pub use crate::model::bulk::Totals;
 use crate::model::emit::DumpWriter;
-pub use dump::MemoryPiece;
+pub use dump::{MemoryPiece, Written};
 use image::Kernel;
 use linux::Linux;
 use qmp::{Heard, Session};
@@ -84,6 +85,9 @@ pub enum CaptureError {
     /// The file is not the core of a machine.
     #[error("is not an ELF core of an x86-64 machine: {0}")]
     Core(String),
+    /// The file begins as makedumpfile's formats do and cannot be read as one.
+    #[error("is not a kdump-compressed or flattened dump of an x86-64 machine: {0}")]
+    Kdump(String),
 }
 
 /// The effect of the interrupt.
@@ -145,11 +149,12 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// Writes it as a dump; `id` names dump and boot. Gives the physical memory that was written.
+    /// Writes it as a dump; `id` names dump and boot. Gives the physical memory that was written, and what of it turned
+    /// out to be damaged.
     ///
     /// # Errors
     /// When `out` fails.
-    pub fn write(&self, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Totals> {
+    pub fn write(&self, id: u64, wall_ns: i64, out: &mut dyn Write) -> io::Result<Written> {
         dump::write(self, id, wall_ns, out)
     }
 
@@ -157,7 +162,7 @@ impl Snapshot {
     ///
     /// # Errors
     /// When its output fails.
-    pub(crate) fn put<W: Write>(&self, wall_ns: Option<i64>, out: &mut DumpWriter<W>) -> io::Result<Totals> {
+    pub(crate) fn put<W: Write>(&self, wall_ns: Option<i64>, out: &mut DumpWriter<W>) -> io::Result<Written> {
         dump::put(self, wall_ns, out)
     }
 }
@@ -301,7 +306,7 @@ fn all_memory(session: &mut Session, folder: &Path) -> Result<Vmcore, CaptureErr
     Vmcore::open(File::open(&path)?)
 }
 
-/// Takes the core of a machine as what was captured.
+/// Takes the core of a machine, in ELF or kdump-compressed, as what was captured.
 ///
 /// # Errors
 /// [`CaptureError`] when it is not such a core.

@@ -217,7 +217,7 @@ fn what_does_not_greet_as_qemu_is_refused() {
 }
 
 /// Physical memory by address: page tables that map the kernel's addresses, code, and the note with a build-id.
-fn machine() -> Vec<(u64, Vec<u8>)> {
+pub(super) fn machine() -> Vec<(u64, Vec<u8>)> {
     let table = |entries: &[(usize, u64)]| {
         let mut page = vec![0; 4096];
         entries.iter().for_each(|(at, raw)| page[at * 8..at * 8 + 8].copy_from_slice(&raw.to_le_bytes()));

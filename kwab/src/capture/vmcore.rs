@@ -1,13 +1,13 @@
-//! Reads an ELF core of a whole machine: QEMU's `dump-guest-memory`, Linux's `/proc/vmcore` and what was copied of it.
+//! Reads a core of a whole machine: QEMU's `dump-guest-memory`, Linux's `/proc/vmcore` and what was copied of it, in
+//! ELF or kdump-compressed.
 //!
-//! Segments say which physical memory stands where in the file; notes hold the registers of each processor, with
-//! control registers where QEMU wrote it (`QEMUCPUState`, QEMU `target/i386/arch_dump.c`), and the kernel's own words
-//! about itself (`VMCOREINFO`; `KWAB`, where `export` wrote what it knew). Nothing is believed beyond the bytes that
-//! the file has.
+//! Segments or bitmaps say which physical memory stands where in the file; notes hold the registers of each processor,
+//! with control registers where QEMU wrote it (`QEMUCPUState`, QEMU `target/i386/arch_dump.c`), and the kernel's own
+//! words about itself (`VMCOREINFO`; `KWAB`, where `export` wrote what it knew). Nothing is believed beyond the bytes
+//! that the file has.
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt as _;
 
 use kwab_format::record::RegId;
 
@@ -16,8 +16,11 @@ use super::core_file::{
     NT_PRSTATUS, Note, PRSTATUS_REGISTERS, PT_LOAD, Segment, is_of_program, long, note, note_segments, refused,
     segments, word,
 };
+use super::kdump::{self, Pages};
 use super::registers::Processor;
+use super::source::{ReadAt as _, Source};
 use crate::decode::USER_REGS;
+use crate::memory::vmcoreinfo;
 
 /// The general registers of `QEMUCPUState`, 8 bytes each behind version and size.
 const QEMU_ORDER: [RegId; 18] = [
@@ -53,21 +56,34 @@ const QEMU_SEGMENTS: [(RegId, Option<RegId>); 6] = [
 const QEMU_CONTROL: [Option<RegId>; 6] =
     [Some(RegId::CR0), None, Some(RegId::CR2), Some(RegId::CR3), Some(RegId::CR4), Some(RegId::KERNEL_GS_BASE)];
 
+/// How the file has a stretch of memory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stored {
+    /// As it is, from this offset on.
+    At(u64),
+    /// Page by page, from this page descriptor on.
+    Page(u64),
+    /// It says that it is zero.
+    Zeros,
+}
+
 /// Physical memory in the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Load {
     /// Physical address of the first byte.
     pub paddr: u64,
-    /// Offset in the file.
-    pub offset: u64,
-    /// Number of bytes in the file.
+    /// Where its bytes are.
+    pub stored: Stored,
+    /// Number of bytes.
     pub length: u64,
 }
 
 /// An open core of a machine.
 #[derive(Debug)]
 pub struct Vmcore {
-    file: File,
+    source: Source,
+    /// The packed pages of a kdump-compressed file.
+    pages: Option<Pages>,
     /// The physical memory, in order of address and without overlap.
     pub loads: Vec<Load>,
     /// The processors that have registers.
@@ -82,17 +98,43 @@ impl Vmcore {
     /// Reads the headers and notes.
     ///
     /// # Errors
-    /// [`CaptureError::Core`] when it is not the core of an x86-64 machine, and what the system says.
+    /// [`CaptureError::Core`] or [`CaptureError::Kdump`] when it is not the core of an x86-64 machine, and what the
+    /// system says.
     pub fn open(file: File) -> Result<Self, CaptureError> {
-        let length = file.metadata()?.len();
-        let segments = segments(&file, length)?;
-        let mut missing = Vec::new();
-        let loads = loads(&segments, length, &mut missing)?;
-        let mut core = Self { file, loads, processors: Vec::new(), info: None, missing };
-        for bytes in note_segments(&core.file, length, &segments)? {
-            core.notes(&bytes);
+        let mut source = Source::open(file)?;
+        let missing = std::mem::take(&mut source.missing);
+        let mut magic = [0; kdump::MAGIC.len()];
+        let is_packed = source.read_some_at(&mut magic, 0)? == magic.len() && magic == *kdump::MAGIC;
+        let mut core = Self { source, pages: None, loads: Vec::new(), processors: Vec::new(), info: None, missing };
+        if is_packed {
+            core.packed()?;
+        } else {
+            core.elf()?;
         }
         Ok(core)
+    }
+
+    fn elf(&mut self) -> Result<(), CaptureError> {
+        let length = self.source.length;
+        let segments = segments(&self.source, length)?;
+        self.loads = loads(&segments, length, &mut self.missing)?;
+        for bytes in note_segments(&self.source, length, &segments)? {
+            self.notes(&bytes);
+        }
+        Ok(())
+    }
+
+    fn packed(&mut self) -> Result<(), CaptureError> {
+        let opened = kdump::open(&self.source)?;
+        let stored = |first: Option<u64>| first.map_or(Stored::Zeros, Stored::Page);
+        let load = |one: &kdump::Stretch| Load { paddr: one.paddr, stored: stored(one.first), length: one.length };
+        self.loads = opened.stretches.iter().map(load).collect();
+        self.missing.extend(opened.missing);
+        self.pages = Some(opened.pages);
+        self.notes(&opened.notes);
+        // What stands among the notes is of the kernel that wrote them, which need not be the one that crashed.
+        self.info = opened.info.or_else(|| self.info.take());
+        Ok(())
     }
 
     /// Fills `out` from a physical address on; how many bytes the file has.
@@ -102,16 +144,65 @@ impl Vmcore {
     pub fn read(&self, paddr: u64, out: &mut [u8]) -> io::Result<usize> {
         let mut done = 0;
         while done < out.len() {
-            let Some(at) = paddr.checked_add(done as u64) else { break };
-            let behind = self.loads.partition_point(|load| load.paddr <= at);
-            let load = behind.checked_sub(1).and_then(|number| self.loads.get(number));
-            let Some(load) = load.filter(|load| at - load.paddr < load.length) else { break };
-            let skip = at - load.paddr;
+            let Some(load) = paddr.checked_add(done as u64).and_then(|at| self.load(at)) else { break };
+            let skip = paddr + done as u64 - load.paddr;
             let count = (out.len() - done).min(usize::try_from(load.length - skip).unwrap_or(usize::MAX));
-            self.file.read_exact_at(&mut out[done..done + count], load.offset + skip)?;
-            done += count;
+            let rest = &mut out[done..done + count];
+            let read = match load.stored {
+                Stored::At(offset) => self.source.read_some_at(rest, offset + skip)?,
+                Stored::Page(first) => self.unpacked(first, skip, rest).0,
+                Stored::Zeros => {
+                    rest.fill(0);
+                    count
+                }
+            };
+            done += read;
+            if read < count {
+                break;
+            }
         }
         Ok(done)
+    }
+
+    /// Why the byte at a physical address, which the file claims to have, cannot be read.
+    #[must_use]
+    pub fn why(&self, paddr: u64) -> String {
+        let packed = self.load(paddr).and_then(|load| match load.stored {
+            Stored::Page(first) => self.unpacked(first, paddr - load.paddr, &mut [0]).1,
+            Stored::At(_) | Stored::Zeros => None,
+        });
+        packed.unwrap_or_else(|| "the file has no bytes there".to_owned())
+    }
+
+    /// Bytes of memory that may be believed to hold different things: packed pages can be many times the file.
+    #[must_use]
+    pub fn held(&self) -> u64 {
+        /// Packed or not, a kernel's own tables have no more beyond the bytes of the file.
+        const UNPACKED: u64 = 16 << 20;
+        let claimed = self.loads.iter().fold(0_u64, |sum, load| sum.saturating_add(load.length));
+        claimed.min(self.source.stored.saturating_add(UNPACKED))
+    }
+
+    fn load(&self, paddr: u64) -> Option<&Load> {
+        let behind = self.loads.partition_point(|load| load.paddr <= paddr);
+        let load = self.loads.get(behind.checked_sub(1)?)?;
+        (paddr - load.paddr < load.length).then_some(load)
+    }
+
+    /// Fills `out` from packed pages; how many bytes there are, and why not all.
+    fn unpacked(&self, first: u64, skip: u64, out: &mut [u8]) -> (usize, Option<String>) {
+        let mut done = 0;
+        while let (true, Some(pages)) = (done < out.len(), &self.pages) {
+            let at = skip + done as u64;
+            let inside = (at % kdump::PAGE) as usize;
+            let count = (out.len() - done).min(kdump::PAGE as usize - inside);
+            let copied = pages.copy(&self.source, first + at / kdump::PAGE, inside, &mut out[done..done + count]);
+            if let Err(why) = copied {
+                return (done, Some(why));
+            }
+            done += count;
+        }
+        (done, None)
     }
 
     /// The little-endian word at a physical address.
@@ -124,7 +215,7 @@ impl Vmcore {
     /// A line of the kernel's words about itself.
     #[must_use]
     pub fn told(&self, name: &str) -> Option<&str> {
-        line(self.info.as_deref()?, name)
+        vmcoreinfo::line(self.info.as_deref()?, name)
     }
 
     fn notes(&mut self, mut bytes: &[u8]) {
@@ -142,12 +233,6 @@ impl Vmcore {
         let found = if full.is_empty() { plain } else { full };
         self.processors.extend(found);
     }
-}
-
-/// The value of a line `NAME=VALUE`.
-pub(super) fn line<'t>(info: &'t str, name: &str) -> Option<&'t str> {
-    let mut lines = info.lines().filter_map(|line| line.split_once('='));
-    lines.find(|(key, _)| *key == name).map(|(_, value)| value.trim())
 }
 
 /// Whether a segment is physical memory; all ones is the address of what has none.
@@ -176,7 +261,7 @@ fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result
         let skip = covered.saturating_sub(segment.paddr).min(there);
         if there > skip {
             let (paddr, offset) = (segment.paddr + skip, segment.offset + skip);
-            loads.push(Load { paddr, offset, length: there - skip });
+            loads.push(Load { paddr, stored: Stored::At(offset), length: there - skip });
             covered = paddr + (there - skip);
         }
     }

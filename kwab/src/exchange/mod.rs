@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | ELF core of a process | `elf_core` | its death (`process`) |
 //! | minidump | `minidump` | the same |
-//! | ELF core of a machine | [`crate::capture`] | all its memory |
+//! | ELF core of a machine, kdump-compressed file, both also flattened | [`crate::capture`] | all its memory |
 //! | `qemu -d int,cpu_reset` | `qemu` | each triple fault |
 //! | text of strace(1) | `strace` | each death by a signal, with the calls before it |
 //!
@@ -32,6 +32,7 @@ use std::os::unix::fs::FileExt as _;
 use crate::capture::{self, CaptureError};
 use crate::import::made::{Maker, Told};
 use crate::import::{ImportError, ImportReport, Options, PendingDump};
+use crate::magic::MAKEDUMPFILE;
 use crate::oracle::is_strace;
 
 /// What a file is that becomes dumps and is not a log.
@@ -41,6 +42,8 @@ pub enum Format {
     ElfCore,
     /// A minidump of a process.
     Minidump,
+    /// What makedumpfile writes of a machine: kdump-compressed, or flattened.
+    Kdump,
 }
 
 /// Bytes that decide which format a file has.
@@ -52,7 +55,8 @@ impl Format {
     pub fn of_head(head: &[u8]) -> Option<Self> {
         let core = head.starts_with(b"\x7fELF") && head.get(5) == Some(&1) && head.get(16..18) == Some(&[4, 0]);
         let minidump = head.starts_with(b"MDMP").then_some(Self::Minidump);
-        core.then_some(Self::ElfCore).or(minidump)
+        let kdump = MAKEDUMPFILE.iter().any(|magic| head.starts_with(magic)).then_some(Self::Kdump);
+        core.then_some(Self::ElfCore).or(minidump).or(kdump)
     }
 }
 
@@ -154,12 +158,15 @@ pub fn import_file(
             maker.add(|out| process::write(&process, &memory, &options.source, out))?;
             process.missing
         }
-        Format::ElfCore => {
-            let snapshot = capture::of_core(file)?;
+        Format::ElfCore | Format::Kdump => {
+            let mut snapshot = capture::of_core(file)?;
+            let mut lost = Vec::new();
             maker.add(|out| {
-                snapshot.put(None, out)?;
-                Ok(Told { missing: snapshot.missing.clone(), ..Told::default() })
+                lost = snapshot.put(None, out)?.lost;
+                let missing = snapshot.missing.iter().chain(&lost).cloned().collect();
+                Ok(Told { missing, ..Told::default() })
             })?;
+            snapshot.missing.append(&mut lost);
             snapshot.missing
         }
     };

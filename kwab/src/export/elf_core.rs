@@ -108,7 +108,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     let all_notes = |out: &mut dyn Write| {
         notes(&threads, &death, &mapped, out)?;
         match &machine.info {
-            Some(info) => note(out, about::VMCOREINFO, ABOUT, info),
+            Some(info) => note(out, about::VMCOREINFO, ABOUT, info.as_bytes()),
             None if !death.in_kernel => Ok(()),
             None => {
                 let bias = symbols.loaded().iter().find(|image| image.pid.is_none()).map(|image| image.bias);
@@ -210,7 +210,10 @@ fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped>
             pieces.insert(0, (start, start + PAGE, 0));
             with_own_segment(&mut head, start.wrapping_sub(*bias));
         }
-        Some(Mapped { path, start, pieces, entry: image.entry, head, notes })
+        // gdb moves a program by the difference of its two entries.
+        let linked = head.get(24..32).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
+        let entry = image.entry.or_else(|| Some(linked.filter(|entry| *entry != 0)?.wrapping_add(*bias)));
+        Some(Mapped { path, start, pieces, entry, head, notes })
     });
     mapped.collect()
 }
@@ -278,9 +281,14 @@ fn files(images: &[Mapped]) -> Vec<u8> {
 fn notes(threads: &[CoreThread<'_>], death: &Postmortem, images: &[Mapped], out: &mut dyn Write) -> io::Result<()> {
     let mut named = false;
     let program = if death.program.is_empty() { "kernel" } else { &death.program };
-    let short = threads.first().and_then(name).unwrap_or_else(|| program.rsplit('/').next().unwrap_or(program));
+    let base = file_name(program);
+    let own = threads.first().and_then(name);
+    // The program of a kernel is its image.
+    let image = images.first().filter(|_| death.in_kernel).and_then(|image| str::from_utf8(&image.path).ok());
+    let image = image.map(file_name);
     let process = death.pid.filter(|pid| *pid != 0).or_else(|| threads.first().map(|thread| thread.id));
-    let first = prpsinfo(process.unwrap_or(0), short, program);
+    let process = process.unwrap_or(0);
+    let first = prpsinfo(process, own.or(image).unwrap_or(base), program);
     for (number, thread) in threads.iter().enumerate() {
         note(out, OWNER, elf::NT_PRSTATUS, &prstatus(thread, death))?;
         if number == 0 {
@@ -292,11 +300,16 @@ fn notes(threads: &[CoreThread<'_>], death: &Postmortem, images: &[Mapped], out:
             named = true;
         }
     }
-    // One stands beside each thread; gdb takes the last one for the name of the program.
-    if named {
-        note(out, OWNER, elf::NT_PRPSINFO, &first)?;
+    // One stands beside each thread; gdb takes the last one for the name of the program, which it compares with that of
+    // the file that it was given.
+    if named || (own.is_some() && image.is_some()) {
+        note(out, OWNER, elf::NT_PRPSINFO, &prpsinfo(process, image.or(own).unwrap_or(base), program))?;
     }
     Ok(())
+}
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn prstatus(thread: &CoreThread<'_>, death: &Postmortem) -> Vec<u8> {

@@ -8,7 +8,8 @@ use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 
 use super::ranges::PAGE;
-use crate::memory::{Piece, Ram, Reverse, Tables, Wanted};
+use crate::memory::vmcoreinfo::{self, MOST_TEXTS};
+use crate::memory::{Piece, Ram, Reverse, Wanted};
 use crate::model::Case;
 
 /// A part of the stored memory with the virtual address that it is shown at.
@@ -29,18 +30,14 @@ pub(super) struct Machine {
     /// What is shown, in order of virtual addresses.
     pub shown: Vec<Shown>,
     /// What a Linux says about itself, as it left it in its memory for readers of cores.
-    pub info: Option<Vec<u8>>,
+    pub info: Option<String>,
 }
 
 /// Bit 63 without the bits below it: no processor takes such an address, so what no page table maps is shown behind it.
 const UNMAPPED: u64 = 1 << 63;
-/// How `vmcoreinfo` begins in the page that Linux keeps it in (`kernel/vmcore_info.c`).
-const BEGINNING: &[u8] = b"OSRELEASE=";
 /// The most memory that is written: so much, and for each byte of the dump so much more.
 const MOST: u64 = 1 << 30;
 const PER_BYTE: u64 = 256;
-/// Texts that are looked at closely; a memory full of copies is not.
-const MOST_TEXTS: usize = 16;
 
 /// Whether an address is one that [`Shown`] gives to what is mapped nowhere.
 pub(super) const fn is_unmapped(vaddr: u64) -> bool {
@@ -54,7 +51,7 @@ impl Machine {
     /// How much memory the dump claims, when that is more than a file of its length holds: a run of zeros takes a few
     /// bytes in a dump, and its length in a core file.
     pub(super) fn of(case: &Case<'_>, ram: &Ram<'_>, room: usize) -> Result<Self, u64> {
-        let (mut blocks, mut texts) = (Vec::<Range<u64>>::new(), Vec::new());
+        let (mut blocks, mut texts) = (Vec::<Range<u64>>::new(), Vec::<String>::new());
         each(ram, &mut |piece| {
             match blocks.last_mut() {
                 Some(last) if last.end == piece.start => last.end = piece.end(),
@@ -62,7 +59,8 @@ impl Machine {
             }
             let first = piece.start.next_multiple_of(PAGE) - piece.start;
             let pages = piece.bytes.get(first as usize..).unwrap_or_default().chunks(PAGE as usize);
-            texts.extend(pages.filter_map(text).take(MOST_TEXTS.saturating_sub(texts.len())));
+            let found = pages.filter_map(vmcoreinfo::text).map(str::to_owned);
+            texts.extend(found.take(MOST_TEXTS.saturating_sub(texts.len())));
             ControlFlow::Continue(())
         });
         let claimed = blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(block.end - block.start));
@@ -73,7 +71,8 @@ impl Machine {
         let tables = space.as_ref().and_then(|space| space.tables);
         let own =
             case.identities.first().and_then(|identity| identity.kernel_name).is_some_and(|name| name != b"Linux");
-        let info = texts.into_iter().find(|text| !own && tables.is_some_and(|tables| is_of(ram, text, tables)));
+        let of_kernel = |text: &String| vmcoreinfo::is_of(text, tables.as_slice(), |paddr| ram.word(paddr));
+        let info = texts.into_iter().find(|text| !own && of_kernel(text));
         let runs = Reverse::of(ram, space.as_slice());
         let kernel = runs.runs().iter().filter(|run| run.start >> 63 == 1);
         let pages = joined(kernel.map(|run| (run.start, run.physical.clone())));
@@ -126,32 +125,6 @@ fn each(ram: &Ram<'_>, look: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>) {
         let start = piece.start + skip;
         look(Piece { start, bytes, zeros: covered - start - bytes.len() as u64 })
     });
-}
-
-/// What a page holds if it is the one that Linux describes itself in.
-fn text(page: &[u8]) -> Option<Vec<u8>> {
-    let end = page.iter().position(|byte| *byte == 0).unwrap_or(page.len());
-    let text = page.get(..end).filter(|text| text.starts_with(BEGINNING) && text.is_ascii())?;
-    Some(text.to_vec())
-}
-
-/// Whether the kernel described is the one that runs: the page tables that the text names and those of a processor
-/// have the same upper half. A page of a program that looks like such a text does not know where they are.
-fn is_of(ram: &Ram<'_>, text: &[u8], tables: Tables) -> bool {
-    let Some(told) = str::from_utf8(text).ok().and_then(told_root) else { return false };
-    let last = |root: u64| ram.word(root.checked_add(PAGE - 8)?).filter(|entry| entry & 1 == 1);
-    let same = |root: u64| Some(last(root)? >> 12 == last(tables.root)? >> 12);
-    told % PAGE == 0 && same(told).unwrap_or(false)
-}
-
-/// Physical address of the page tables that Linux says it has.
-fn told_root(text: &str) -> Option<u64> {
-    /// Where Linux maps its image from physical address 0 (`__START_KERNEL_map`), moved by `phys_base`.
-    const IMAGE: u64 = 0xffff_ffff_8000_0000;
-    let of = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix('='));
-    let symbol = |name: &str| u64::from_str_radix(of(name)?, 16).ok();
-    let root = symbol("SYMBOL(swapper_pg_dir)").or_else(|| symbol("SYMBOL(init_top_pgt)"))?;
-    Some(root.wrapping_sub(IMAGE).wrapping_add_signed(of("NUMBER(phys_base)")?.parse().ok()?))
 }
 
 /// Mappings in order of their virtual addresses, those that continue each other as one whatever their rights.
@@ -266,13 +239,5 @@ mod tests {
         // Without room for the mapping the blocks are left.
         let found = shown(&blocks, &mapped, 2);
         assert_eq!(found, [part(UNMAPPED, 0, 0x4000, 0), part(UNMAPPED | 0x10_0000, 0x10_0000, 0x8000, 0x4000)]);
-    }
-
-    #[test]
-    fn page_tables_are_found_in_the_words_of_linux() {
-        let text = "OSRELEASE=6.1.0\nNUMBER(phys_base)=-1048576\nSYMBOL(swapper_pg_dir)=ffffffff82a0a000\n";
-        assert_eq!(told_root(text), Some(0x290_a000));
-        assert_eq!(super::text(b"OSRELEASE=6\0rest"), Some(b"OSRELEASE=6".to_vec()));
-        assert_eq!(super::text(b"xOSRELEASE=6\0"), None);
     }
 }

@@ -160,6 +160,15 @@ fn a_core_file_has_every_processor_as_a_thread_and_every_byte_once() {
     assert_eq!((&joined[skip..skip + 64], &joined[skip + 64..]), (&[0x55; 64][..], &stack[..]));
     let threads = core.windows(8).filter(|window| window == b"CORE\0\0\0\0").count();
     assert_eq!(threads, 5, "two NT_PRSTATUS, and one each of NT_PRPSINFO, NT_AUXV and NT_FILE");
+    let entry = [9_u64.to_le_bytes(), elf_entry().to_le_bytes()].concat();
+    let has = |bytes: &[u8]| memchr::memmem::find(&core, bytes).is_some();
+    assert!(has(&entry), "AT_ENTRY is that of the image where the dump does not say it");
+    assert!(has(b"chain-cfi.elf\0\0\0chain\0"), "the program of a kernel is its image");
+}
+
+fn elf_entry() -> u64 {
+    let image = std::fs::read(data("unwind/chain-cfi.elf")).unwrap();
+    u64::from_le_bytes(image[24..32].try_into().unwrap())
 }
 
 #[test]
@@ -183,6 +192,9 @@ fn gdb_finds_the_same_frames_in_the_core_file_as_in_the_living_program() {
         assert!(line.contains(&format!("{caller:016x}")), "{line} is not {caller:#x}: {text}");
     }
     assert!(text.contains("LWP 1000001"), "the second processor is not a thread: {text}");
+    // The file has the name of the image, and what the dump does not say about its entry the image does.
+    let doubts = String::from_utf8_lossy(&output.stderr);
+    assert!(!doubts.contains("may not match"), "{doubts}");
 }
 
 /// Addresses of the frames of the crashed thread as a program prints them; `None`, and a word on stderr, where it is

@@ -26,6 +26,7 @@ mod ram;
 mod reader;
 mod reverse;
 mod space;
+pub(crate) mod vmcoreinfo;
 mod walk;
 
 #[cfg(test)]

@@ -80,6 +80,21 @@ impl BulkMemory {
         }
     }
 
+    /// Adds so many zeros at `paddr`, however many they are.
+    pub fn put_zeros<W: Write>(&mut self, writer: &mut DumpWriter<W>, paddr: u64, length: u64) {
+        let end = self.start.wrapping_add(self.bytes.len() as u64).wrapping_add(self.zeros);
+        let begun = !self.bytes.is_empty() || self.zeros > 0;
+        if begun && end != paddr {
+            self.close_record(writer);
+        }
+        if self.bytes.is_empty() && self.zeros == 0 {
+            self.start = paddr;
+        }
+        self.zeros += length;
+        self.totals.bytes += length;
+        self.totals.zeros += length;
+    }
+
     /// Writes what is left.
     pub fn finish<W: Write>(mut self, writer: &mut DumpWriter<W>) -> Totals {
         self.close_record(writer);

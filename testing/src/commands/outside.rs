@@ -4,7 +4,8 @@
 //! machine protocol. The text must be found, the kernel's build-id must be that of the image that runs, and a few
 //! hundred addresses of the kernel must translate as QEMU's own walker translates them (`gva2gpa` of its monitor). Of
 //! Linux, whose image is not there, its log must be what the console showed, its processes those that the guest listed
-//! before, and every thread that does not run must stand on a stack that goes back to the thread's begin.
+//! before, and every thread that does not run must stand on a stack that goes back to the thread's begin. QEMU's own
+//! kdump-compressed file of the same moment, which it writes flattened, must hold and say the same as its ELF core.
 
 use std::fs;
 use std::ops::Range;
@@ -14,11 +15,13 @@ use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail, ensure};
 use kwab::capture::qmp::Session;
-use kwab::capture::{Level, Options, Snapshot, capture};
+use kwab::capture::{Level, Options, Snapshot, capture, of_core};
+use kwab::format::record::RegId;
 use kwab::memory::{Ram, Space, Wanted, walk};
 use kwab::model::{Depth, Dump};
 use kwab::report::address::search::{Pattern, search};
 use kwab::symbols::{Image, IndexCache, Symbols};
+use serde_json::json;
 
 use crate::boot::{self, Options as Boot};
 use crate::kernel::Which;
@@ -95,7 +98,8 @@ fn captured(kernel: &Path, is_ours: bool, socket: &Path, folder: &Path, console:
     let kernel = snapshot.kernel.as_ref().context("no kernel was found in the memory")?;
     let mapped = compare(&mut session, &ram, &space, kernel.start..kernel.end)?;
     let (all, zeros) = (totals.bytes >> 20, totals.zeros >> 20);
-    let told = if is_ours { String::new() } else { of_linux(&snapshot, console)? };
+    let told =
+        if is_ours { String::new() } else { of_linux(&snapshot, console)? + &packed(&mut session, folder, &snapshot)? };
     Ok(format!("{all} MiB captured, {zeros} MiB of them zeros; {mapped} of {ADDRESSES} addresses mapped alike{told}"))
 }
 
@@ -135,6 +139,49 @@ fn of_linux(snapshot: &Snapshot, console: &[String]) -> Result<String> {
     }
     let threads = linux.threads.len();
     Ok(format!("; {} lines of log, {threads} threads, {frames} frames", lines.len()))
+}
+
+/// Compares QEMU's kdump-compressed file of the guest, which stands still, with its ELF core.
+fn packed(session: &mut Session, folder: &Path, of_elf: &Snapshot) -> Result<String> {
+    const READ: u64 = 1 << 20;
+    let path = folder.canonicalize()?.join("linux.kdump");
+    let _ = fs::remove_file(&path);
+    let protocol = format!("file:{}", path.display());
+    let arguments = json!({ "paging": false, "protocol": protocol, "format": "kdump-zlib" });
+    session.execute("dump-guest-memory", Some(arguments))?;
+    let size = fs::metadata(&path)?.len();
+    let snapshot = of_core(fs::File::open(&path)?)?;
+    ensure!(snapshot.missing.is_empty(), "{:?}", snapshot.missing);
+    let (elf, core) = of_elf.core.as_ref().zip(snapshot.core.as_ref()).context("a core is missing")?;
+    let (mut wanted, mut found) = (vec![0; READ as usize], vec![0; READ as usize]);
+    let mut compared = 0;
+    for load in &elf.loads {
+        for skip in (0..load.length).step_by(READ as usize) {
+            let (at, length) = (load.paddr + skip, READ.min(load.length - skip) as usize);
+            let (wanted, found) = (&mut wanted[..length], &mut found[..length]);
+            let read = (elf.read(at, wanted)?, core.read(at, found)?);
+            // A part of a page at the end of a block is a whole one in the other form.
+            ensure!(
+                read == (length, length) && wanted == found,
+                "memory from {at:#x} on differs: {read:?} of {length}"
+            );
+            compared += length as u64;
+        }
+    }
+    // The monitor, which the first was read through, knows more registers than a note has.
+    let registers = |snapshot: &Snapshot| {
+        let all = snapshot.processors.iter().map(|one| (one.ip(), one.sp(), one.get(RegId::CR3)));
+        all.collect::<Vec<_>>()
+    };
+    ensure!(registers(of_elf) == registers(&snapshot), "registers differ");
+    let said = |snapshot: &Snapshot| {
+        let linux = snapshot.linux.as_ref()?;
+        let threads = linux.threads.iter().map(|(one, _)| (one.tid, one.name.clone(), one.frames.clone()));
+        Some((linux.log.clone(), threads.collect::<Vec<_>>()))
+    };
+    ensure!(said(of_elf).is_some() && said(of_elf) == said(&snapshot), "log or threads differ");
+    fs::remove_file(&path)?;
+    Ok(format!("; kdump-zlib of {} MiB holds the same {} MiB", size >> 20, compared >> 20))
 }
 
 /// Translates addresses here and in QEMU; how many are mapped.

@@ -1,5 +1,5 @@
-//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack and drgn, and compares every thread's
-//! stack.
+//! `cargo xtask readers [DUMP...]`: opens exported core files in gdb, eu-stack, drgn and lldb, and compares every
+//! thread's stack, the names of its functions, and the names of threads where a reader shows them.
 //!
 //! The dumps are those that `cargo xtask exam` left in `build/exam` (or those that are named) as far as the kernel of
 //! the build tree made them; each becomes a core file in `build/readers`. A reader that is not installed is left out,
@@ -10,15 +10,16 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use kwab::analysis::images;
+use kwab::analysis::{TraceFrame, images};
 use kwab::export::{core_stacks, elf_core};
 use kwab::memory::Ram;
 use kwab::model::Dump;
 use kwab::symbols::{BuildId, Finder, IndexCache};
+use kwab::unwind::Trust;
 
 use crate::kernel::Which;
 use crate::paths;
-use crate::readers::{READERS, Stacks, stacks_of};
+use crate::readers::{READERS, View, view_of};
 use crate::setup::Consent;
 
 /// ReadersArguments of `readers`.
@@ -44,19 +45,19 @@ pub fn run(arguments: &ReadersArguments, consent: Consent) -> Result<ExitCode> {
         judged += 1;
         let mut words = Vec::new();
         for reader in READERS {
-            let Some(theirs) = stacks_of(*reader, &core, &program)? else {
+            let Some(theirs) = view_of(*reader, &core, &program)? else {
                 absent.push(reader.name());
                 continue;
             };
             match reader.compare(&ours, &theirs) {
-                Ok(frames) => words.push(format!("{} {frames} frames", reader.name())),
+                Ok((frames, names)) => words.push(format!("{} {frames} frames {names} names", reader.name())),
                 Err(difference) => {
                     wrong += 1;
                     words.push(format!("{} DIFFERS: {difference}", reader.name()));
                 }
             }
         }
-        println!("{name:<18} {} threads: {}", ours.len(), words.join(", "));
+        println!("{name:<18} {} threads: {}", ours.stacks.len(), words.join(", "));
     }
     ensure!(judged > 0, "no dump of this kernel: run `cargo xtask exam` first");
     absent.sort_unstable();
@@ -75,7 +76,7 @@ fn of_exam() -> Result<Vec<PathBuf>> {
 
 /// Writes the core file; gives the stacks that kwab walks, and the program whose memory it shows. `None` for a dump of
 /// another kernel.
-fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(Stacks, PathBuf)>> {
+fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(View, PathBuf)>> {
     let dump = Dump::from_bytes(std::fs::read(path).with_context(|| paths::shown(path))?)?;
     let case = dump.case();
     let guests = paths::build("guest")?;
@@ -93,11 +94,25 @@ fn export(path: &Path, kernel: &Path, core: &Path) -> Result<Option<(Stacks, Pat
     let user = stacks.first().and_then(|(_, frames)| frames.first()).is_some_and(|frame| frame.ip >> 63 == 0);
     let program = images.symbols.loaded().iter().find(|loaded| user && loaded.pid.is_some());
     let program = program.and_then(|loaded| loaded.image.path()).unwrap_or(kernel).to_path_buf();
-    Ok(Some((stacks.into_iter().map(|(id, frames)| (id, sure(&frames))).collect(), program)))
+    let mut view = seen(&stacks);
+    for task in &case.tasks {
+        let name = task.comm.and_then(|name| str::from_utf8(name).ok());
+        view.threads.extend(task.tid.or(task.pid).zip(name.map(str::to_owned)));
+    }
+    Ok(Some((view, program)))
 }
 
-/// Addresses of the frames that are more than a guess.
-fn sure(frames: &[kwab::analysis::TraceFrame]) -> Vec<u64> {
-    let certain = frames.iter().take_while(|frame| frame.trust != kwab::unwind::Trust::Scan);
-    certain.map(|frame| frame.ip).collect()
+/// Frames that are more than a guess, with the functions at their addresses.
+fn seen(stacks: &[(u32, Vec<TraceFrame>)]) -> View {
+    let mut view = View::default();
+    for (id, frames) in stacks {
+        let sure: Vec<&TraceFrame> = frames.iter().take_while(|frame| frame.trust != Trust::Scan).collect();
+        for frame in &sure {
+            let symbol = frame.name.as_deref().map(|name| name.rsplit_once("+0x").map_or(name, |(name, _)| name));
+            let functions = frame.functions.iter().filter_map(|function| function.function.as_deref());
+            functions.chain(symbol).for_each(|name| view.name(frame.ip, name));
+        }
+        view.stacks.insert(*id, sure.iter().map(|frame| frame.ip).collect());
+    }
+    view
 }

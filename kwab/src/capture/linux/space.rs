@@ -23,9 +23,9 @@ impl<'c> Space<'c> {
         Self { core, tables, pages: RefCell::default() }
     }
 
-    /// Bytes of memory that the core has: nothing in it is longer, however often page tables map it.
+    /// Bytes of memory that the core can hold: nothing in it is longer, however often page tables map it.
     pub(super) fn held(&self) -> u64 {
-        self.core.loads.iter().map(|load| load.length).sum()
+        self.core.held()
     }
 
     /// The space of a program, whose tables have the kernel's depth.
