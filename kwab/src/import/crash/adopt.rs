@@ -46,6 +46,7 @@ fn kernel_name(family: &str) -> Option<String> {
         ("theseus", "Theseus"),
         ("managarm", "Managarm"),
         ("osv", "OSv"),
+        ("unikraft", "Unikraft"),
         ("rcore", "rCore"),
         ("mini-os", "Mini-OS"),
         ("grub", "GRUB"),
