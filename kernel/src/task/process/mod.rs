@@ -160,6 +160,7 @@ impl Process {
     }
 
     /// The soft limit of a resource.
+    #[inline]
     pub fn limit(&self, resource: usize) -> u64 {
         self.accounting.limit(resource)
     }
