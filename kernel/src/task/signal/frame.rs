@@ -13,7 +13,7 @@ use machine::thread::running;
 
 use super::{AltStack, set_blocked};
 use crate::task::Task;
-use crate::trace::event;
+use crate::trace::{self, Category, event};
 use crate::user;
 
 /// Writes the frame for a handler and points `user` at it.
@@ -48,8 +48,8 @@ pub fn push(
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
     let trap = me.last_trap();
     let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
-    let mut out = [0; FRAME_WORDS];
-    out[..GREGS + GENERAL].copy_from_slice(&[
+    // Every word is given at once: filled with zeros first, most would be stored twice.
+    let mut out: [u64; FRAME_WORDS] = [
         disposition.restorer,
         UC_FLAGS,
         0,
@@ -80,14 +80,41 @@ pub fn push(
         old_mask.0,
         trap.addr,
         fpu_at,
-    ]);
-    out[SIGMASK] = old_mask.0;
+        // The rest of sigcontext, `uc_sigmask`, and the siginfo.
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        old_mask.0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ];
     if let Some(siginfo) = out.last_chunk_mut() {
         info.write(siginfo);
     }
     user::write_words(sp, &out)?;
-    event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
-    event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
+    if trace::is_on(Category::Signal) {
+        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+        event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
+    }
     user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
     Ok(())
 }
@@ -96,7 +123,10 @@ pub fn push(
 pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
     // The handler's return popped the restorer's address.
     let base = user.sp().wrapping_sub(8);
-    let words: [u64; SIGINFO] = user::read_words(base)?;
+    user::with_words(base, |words| restore(me, user, words))?
+}
+
+fn restore(me: &Task, user: &mut UserFrame, words: &[u64; SIGINFO]) -> Result<(), Errno> {
     let word = |index: usize| words[index];
     check_segments(word(1), word(GREGS + 18))?;
     let fpu_at = word(GREGS + 23);
@@ -178,8 +208,6 @@ const USER_CODE: u16 = 0x33;
 const USER_STACK: u16 = 0x2b;
 /// Index of the first general register in words from the frame's start.
 const GREGS: usize = 6;
-/// Words of sigcontext in use, from there.
-const GENERAL: usize = 24;
 /// Index of `uc_sigmask`: return address, five words, 32 words of sigcontext.
 const SIGMASK: usize = GREGS + 32;
 /// Index of the siginfo.
