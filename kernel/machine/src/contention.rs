@@ -1,15 +1,15 @@
 //! How long processors spun for spin locks, by the call site that waited and the type that the lock protects.
 //!
 //! Counted once a wait, in the slow path of a lock alone: a lock that is free when it is taken pays nothing. The table
-//! has room for [`PLACES`]; waits at further ones are counted together.
+//! has room for [`SITES`]; waits at further ones are counted together.
 
 use core::any::type_name;
 use core::panic::Location;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 
-/// Places that are told apart.
-const PLACES: usize = 512;
+/// Call sites that are told apart.
+const SITES: usize = 512;
 /// Entries that are looked at for a place.
 const PROBES: usize = 16;
 
@@ -17,7 +17,7 @@ const PROBES: usize = 16;
 #[derive(Clone, Copy, Debug)]
 pub struct Waits {
     /// The call site that waited and the name of the type behind the lock; `None` for all places beyond the table.
-    pub place: Option<(&'static Location<'static>, &'static str)>,
+    pub site: Option<(&'static Location<'static>, &'static str)>,
     /// How often a processor spun.
     pub count: u64,
     /// How long in all, in cycles of the time-stamp counter.
@@ -54,7 +54,7 @@ impl Entry {
         free == Err(location) && self.name.load(Ordering::Relaxed) == name
     }
 
-    fn place(&self) -> Option<(&'static Location<'static>, &'static str)> {
+    fn site(&self) -> Option<(&'static Location<'static>, &'static str)> {
         let name = self.name.load(Ordering::Acquire);
         if name.is_null() {
             return None;
@@ -71,12 +71,12 @@ impl Entry {
         self.cycles.fetch_add(cycles, Ordering::Relaxed);
     }
 
-    fn waits(&self, place: Option<(&'static Location<'static>, &'static str)>) -> Waits {
-        Waits { place, count: self.count.load(Ordering::Relaxed), cycles: self.cycles.load(Ordering::Relaxed) }
+    fn waits(&self, site: Option<(&'static Location<'static>, &'static str)>) -> Waits {
+        Waits { site, count: self.count.load(Ordering::Relaxed), cycles: self.cycles.load(Ordering::Relaxed) }
     }
 }
 
-static ENTRIES: [Entry; PLACES] = [const { Entry::new() }; PLACES];
+static ENTRIES: [Entry; SITES] = [const { Entry::new() }; SITES];
 static OTHERS: Entry = Entry::new();
 
 /// The time-stamp counter, now.
@@ -90,15 +90,15 @@ pub(crate) fn count<T: ?Sized>(location: &'static Location<'static>, cycles: u64
     let name: fn() -> &'static str = type_name::<T>;
     let (location, name) = (core::ptr::from_ref(location).cast_mut(), name as *mut ());
     let first = (location.addr() ^ name.addr().rotate_left(7)) / 8;
-    let entries = (first..first.wrapping_add(PROBES)).map(|at| &ENTRIES[at % PLACES]);
+    let entries = (first..first.wrapping_add(PROBES)).map(|at| &ENTRIES[at % SITES]);
     entries.into_iter().find(|entry| entry.is_of(location, name)).unwrap_or(&OTHERS).add(cycles);
 }
 
 /// Shows what was counted so far, place by place in no order.
 pub fn waits(mut visit: impl FnMut(Waits)) {
     for entry in &ENTRIES {
-        if let Some(place) = entry.place() {
-            visit(entry.waits(Some(place)));
+        if let Some(site) = entry.site() {
+            visit(entry.waits(Some(site)));
         }
     }
     let others = OTHERS.waits(None);

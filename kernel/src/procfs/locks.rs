@@ -1,7 +1,7 @@
 //! `/proc/kwab-locks`: how long processors waited for spin locks since boot, the longest first.
 //!
-//! A line is nanoseconds, waits, the call site that waited, and the type that the lock protects. For root alone, as
-//! whoever sees how long others wait learns what they do.
+//! A line is nanoseconds, waits, the call site that waited, and the type that the lock protects. For root alone:
+//! how long others wait tells what they do.
 
 use alloc::string::String;
 use alloc::vec::Vec;
@@ -19,12 +19,12 @@ pub(super) fn contended(_: Target) -> Result<Vec<u8>, Errno> {
     all.sort_by_key(|waits| core::cmp::Reverse(waits.cycles));
     let hz = u128::from(params().hz.max(1));
     let mut out = String::new();
-    for Waits { place, count, cycles } in all {
+    for Waits { site, count, cycles } in all {
         let nanoseconds = u128::from(cycles) * 1_000_000_000 / hz;
         // A string takes every write.
-        let _ = match place {
+        let _ = match site {
             Some((location, name)) => writeln!(out, "{nanoseconds} {count} {location} {name}"),
-            None => writeln!(out, "{nanoseconds} {count} - further places"),
+            None => writeln!(out, "{nanoseconds} {count} - further sites"),
         };
     }
     Ok(out.into_bytes())

@@ -402,7 +402,7 @@ pub fn exec_prefault(vaddr: u64, [cached, zero]: [u64; 2]) {
     }
 }
 
-/// A signal frame was written on a stack. Asked whether that [`is_on`](super::is_on) by its caller.
+/// A signal frame was written on a stack. Its caller has asked whether that [`is_on`].
 #[cold]
 #[inline(never)]
 pub fn signal_stack_write(task: &Task, signal: u8, what: &str, addr: u64, len: u64, before: u64, after: u64) {

@@ -2,8 +2,8 @@
 //! spin locks our processors waited for meanwhile.
 //!
 //! The guest program is `testing/guest/scaling.c`. Of the repetitions of a row the best counts. Throughput is of the
-//! host's clock under plain TCG with a host thread per processor, so it means something on a quiet host with at least as
-//! many cores alone; how often and how long locks were waited for says where time goes on a busy one too.
+//! host's clock under plain TCG with a host thread per processor, so it means something only on a quiet host with at
+//! least as many cores; which locks were waited for, and how often, says where time goes.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -18,8 +18,9 @@
 //! `--recorders` measures our kernel with and without its always-on recorders and fails when one of the four rows of
 //! [`RECORDED`] needs more than 3 % for them.
 //!
-//! `--scaling` measures how the throughput of seven operations grows with the processors (`--processors`, one worker on
-//! each), by the host's clock, and shows for which spin locks our processors waited; FILTER chooses among the operations.
+//! `--scaling` measures how the throughput of seven operations grows with the processors (`--processors`, one worker
+//! on each), by the host's clock, and shows for which spin locks our processors waited; FILTER chooses among the
+//! operations.
 //!
 //! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
 //! baseline; `--save-baseline` stores what it measures.

@@ -1,7 +1,8 @@
 //! The list of what may be ready, in the order in which it became so.
 //!
 //! Whether anything is listed is read without the lock: most calls of a program that polls find nothing, and need no
-//! more. The flag changes in the critical section of the list, so whoever sees a wake-up done sees what it listed.
+//! more. The flag changes in the critical section of the list, so a thread that sees a wake-up done sees what it
+//! listed.
 
 use alloc::collections::VecDeque;
 use alloc::sync::Arc;

@@ -1,8 +1,8 @@
 //! Whether a process runs, is stopped, is ending or is a zombie.
 //!
-//! [`Life`] keeps the state that wait(2) reports under a lock, and three flags that are read without it, two of
-//! them by threads on every way to user mode. Flags and state change in one critical section, so a parent that sees a stop and continues the
-//! process at once is second.
+//! [`Life`] keeps the state that wait(2) reports under a lock, and three flags that are read without it, two of them by
+//! threads on every way to user mode. Flags and state change in one critical section, so a parent that sees a stop and
+//! continues the process at once is second.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 

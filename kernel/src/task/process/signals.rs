@@ -53,7 +53,7 @@ impl Dispositions {
 
 /// The dispositions of a process.
 pub enum Actions {
-    /// Its own.
+    /// Those of this process alone, under its lock.
     Own(Dispositions),
     /// Those of all processes made with `CLONE_SIGHAND`. Their lock is taken inside that of a process.
     Shared(Arc<SpinLock<Dispositions>>),

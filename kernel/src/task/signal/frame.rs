@@ -46,31 +46,38 @@ pub fn push(
         return Err(Errno::EFAULT);
     }
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
+    let out = words(me, user.registers(), disposition.restorer, &reported, (old_mask, fpu_at), info);
+    user::write_words(sp, &out)?;
+    if trace::is_on(Category::Signal) {
+        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+        event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
+    }
+    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
+    Ok(())
+}
+
+/// The frame's words. Each is given at once: filled with zeros first, most would be stored twice.
+#[inline(always)]
+fn words(
+    me: &Task,
+    regs: &Registers,
+    restorer: u64,
+    reported: &AltStack,
+    (old_mask, fpu_at): (SigSet, u64),
+    info: &SigInfo,
+) -> [u64; FRAME_WORDS] {
     let trap = me.last_trap();
     let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
-    // Every word is given at once: filled with zeros first, most would be stored twice.
+    #[rustfmt::skip]
     let mut out: [u64; FRAME_WORDS] = [
-        disposition.restorer,
+        restorer,
         UC_FLAGS,
         0,
         reported.base,
-        stack_flags(&reported, regs.rsp),
+        stack_flags(reported, regs.rsp),
         reported.size,
-        regs.r8,
-        regs.r9,
-        regs.r10,
-        regs.r11,
-        regs.r12,
-        regs.r13,
-        regs.r14,
-        regs.r15,
-        regs.rdi,
-        regs.rsi,
-        regs.rbp,
-        regs.rbx,
-        regs.rdx,
-        regs.rax,
-        regs.rcx,
+        regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
+        regs.rdi, regs.rsi, regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx,
         regs.rsp,
         regs.rip,
         regs.rflags,
@@ -81,42 +88,14 @@ pub fn push(
         trap.addr,
         fpu_at,
         // The rest of sigcontext, `uc_sigmask`, and the siginfo.
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
+        0, 0, 0, 0, 0, 0, 0, 0,
         old_mask.0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
-        0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
     ];
     if let Some(siginfo) = out.last_chunk_mut() {
         info.write(siginfo);
     }
-    user::write_words(sp, &out)?;
-    if trace::is_on(Category::Signal) {
-        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
-        event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
-    }
-    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
-    Ok(())
+    out
 }
 
 /// `rt_sigreturn`: takes registers, FPU state, mask and alternate stack back from the frame the stack pointer is at.
