@@ -79,9 +79,17 @@ pub fn write_bytes(to: u64, from: &[u8]) -> Result<(), Errno> {
 }
 
 /// Reads `N` 64-bit words: how structures of words cross.
-#[inline]
+#[inline(always)]
 pub fn read_words<const N: usize>(from: u64) -> Result<[u64; N], Errno> {
     let outcome = machine::user::read_words(UserAddr(from));
+    usercopy(FromUser, UserAddr(from), 8 * N, outcome.as_ref().err());
+    outcome.map_err(|_| Errno::EFAULT)
+}
+
+/// [`read_words`] of many words, which `look` sees where they were copied to.
+#[inline]
+pub fn with_words<const N: usize, R>(from: u64, look: impl FnOnce(&[u64; N]) -> R) -> Result<R, Errno> {
+    let outcome = machine::user::with_words(UserAddr(from), look);
     usercopy(FromUser, UserAddr(from), 8 * N, outcome.as_ref().err());
     outcome.map_err(|_| Errno::EFAULT)
 }

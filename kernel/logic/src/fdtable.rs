@@ -194,10 +194,10 @@ impl<T> FdTable<T> {
     /// Puts `value` at `fd`, which is free and below the limit.
     #[inline]
     pub fn put(&mut self, fd: u32, value: T, close_on_exec: bool) {
-        if fd as usize >= self.slots.len() {
-            self.grow(fd as usize);
+        match self.slots.get_mut(fd as usize) {
+            Some(slot) => *slot = Some(value),
+            None => self.put_behind(fd as usize, value),
         }
-        self.slots[fd as usize] = Some(value);
         let word = &mut self.words[fd as usize / 64];
         word.in_use |= 1 << (fd % 64);
         set_bit(&mut word.close_on_exec, fd % 64, close_on_exec);
@@ -219,14 +219,15 @@ impl<T> FdTable<T> {
         Ok(())
     }
 
-    /// Makes slots up to that of `fd`.
+    /// Makes slots up to that of `fd`, which gets `value`.
     #[cold]
-    fn grow(&mut self, fd: usize) {
+    fn put_behind(&mut self, fd: usize, value: T) {
         let words = fd / 64 + 1;
         if words > self.words.len() {
             self.words.resize(words, Word::default());
         }
-        self.slots.resize_with(fd + 1, || None);
+        self.slots.resize_with(fd, || None);
+        self.slots.push(Some(value));
     }
 }
 

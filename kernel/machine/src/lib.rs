@@ -22,6 +22,7 @@ pub mod addr;
 pub mod boot;
 pub mod claim;
 pub mod console;
+mod contention;
 pub mod cpu;
 pub mod crash;
 pub mod disk;

@@ -11,11 +11,13 @@ use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::contention;
 use crate::irq::{self, IrqOff};
 use crate::percpu;
 use crate::processor::CpuId;
 use crate::x86_64::cpu::local;
 
+pub use crate::contention::{Waits, waits};
 pub use crate::waiting::{Awaited, Holder};
 
 /// What a processor does while it waits for a lock; the layers above register it.
@@ -111,7 +113,9 @@ impl<T: ?Sized> SpinLock<T> {
         if let Some((holder, waiting)) = told {
             (waiting.contended)(lock, CpuId(holder));
         }
+        let began = contention::cycles();
         self.spin(me, location);
+        contention::count::<T>(location, contention::cycles().saturating_sub(began));
         local::here().awaits.end();
         if let Some((_, waiting)) = told {
             (waiting.taken)(lock);

@@ -89,15 +89,32 @@ pub fn write_bytes(to: UserAddr, from: &[u8]) -> Result<(), Fault> {
 }
 
 /// [`read_bytes`] of words.
-#[inline]
+#[inline(always)]
 pub fn read_words<const N: usize>(from: UserAddr) -> Result<[u64; N], Fault> {
+    if N == 4 && from.0 <= USER_END - 32 {
+        // SAFETY: checked just above. On a fault the copy below tells how far it came.
+        if let Ok(words) = unsafe { copy::load_four(from.0 as *const u64) } {
+            return Ok(core::array::from_fn(|at| words[at]));
+        }
+    }
+    read_words_apart(from)
+}
+
+#[inline(never)]
+fn read_words_apart<const N: usize>(from: UserAddr) -> Result<[u64; N], Fault> {
+    with_words(from, |words| *words)
+}
+
+/// [`read_words`] of many words, which `look` sees where they were copied to: returned, they would be moved once more.
+#[inline]
+pub fn with_words<const N: usize, R>(from: UserAddr, look: impl FnOnce(&[u64; N]) -> R) -> Result<R, Fault> {
     let mut words = MaybeUninit::<[u64; N]>::uninit();
     let (want, len) = (8 * N, within(from, 8 * N));
     // SAFETY: `words` is `want` bytes of ours, and `from` to `from + len` is in the user half.
     let left = unsafe { copy::copy(words.as_mut_ptr().cast(), from.0 as *const u8, len) };
     outcome(want, left + (want - len))?;
     // SAFETY: every byte was copied, and any bytes are words.
-    Ok(unsafe { words.assume_init() })
+    Ok(look(unsafe { words.assume_init_ref() }))
 }
 
 /// [`write_bytes`] of words.

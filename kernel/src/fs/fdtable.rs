@@ -182,6 +182,25 @@ impl FdTable {
         }
     }
 
+    /// dup: gives the file of `from` the lowest free number below `limit` (RLIMIT_NOFILE) too, in one step.
+    #[inline]
+    pub fn duplicate(&self, from: i32, limit: u32) -> Result<usize, Errno> {
+        let mut slots = self.slots.lock();
+        let Some(file) = slots.get(from as u32).cloned() else { return Err(Errno::EBADF) };
+        match frames::spare().and_then(|()| slots.find_room(0, limit).map_err(errno)) {
+            Ok(fd) => {
+                slots.put(fd, file, false);
+                Ok(fd as usize)
+            }
+            Err(why) => {
+                // A file that another thread has closed meanwhile ends outside the lock.
+                drop(slots);
+                drop(file);
+                Err(why)
+            }
+        }
+    }
+
     /// `EMFILE` when no number below `limit` is free: for calls that take something before they install it.
     pub fn check_room(&self, limit: u32) -> Result<(), Errno> {
         if self.slots.lock().has_room(limit) { Ok(()) } else { Err(Errno::EMFILE) }

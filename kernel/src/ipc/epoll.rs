@@ -2,9 +2,9 @@
 //!
 //! Every watched description has an [`Item`], a hook in the queues its `poll` names. A wake-up puts the item on the
 //! ready list; waiting asks only the items on that list. What is reported when is decided by `kernel_logic::readiness`.
-//! How epolls may watch each other is [`nesting`]'s.
+//! How epolls may watch each other is [`nesting`]'s, the list itself [`ready`]'s.
 
-use alloc::collections::{BTreeMap, VecDeque};
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 use core::ops::{Bound, RangeInclusive};
@@ -29,6 +29,9 @@ use crate::task::account::{Account, Charge, Kind};
 use crate::task::current;
 
 mod nesting;
+mod ready;
+
+use ready::ReadyList;
 
 /// Which description, by its address, under which descriptor.
 type Key = (usize, i32);
@@ -36,7 +39,7 @@ type Key = (usize, i32);
 /// A set of watched descriptions.
 pub struct Epoll {
     items: SpinLock<BTreeMap<Key, Arc<Item>>>,
-    ready: SpinLock<VecDeque<Arc<Item>>>,
+    ready: ReadyList<Item>,
     queue: WaitQueue,
     /// The epolls that watch this one, once for each item.
     watchers: SpinLock<Vec<Weak<Epoll>>>,
@@ -98,7 +101,7 @@ pub fn create() -> Result<Arc<File>, Errno> {
     let slot = FileSlot::take()?;
     let epoll = Epoll {
         items: SpinLock::new(BTreeMap::new()),
-        ready: SpinLock::new(VecDeque::new()),
+        ready: ReadyList::new(),
         queue: WaitQueue::new(WaitReason::EpollEvent),
         watchers: SpinLock::new(Vec::new()),
         account: current().creds.with(|creds| creds.account.clone()),
@@ -122,7 +125,7 @@ impl Item {
     fn list(&self) {
         let (Some(epoll), Some(this)) = (self.epoll.upgrade(), self.this.upgrade()) else { return };
         if !self.listed.swap(true, AcqRel) {
-            epoll.ready.lock().push_back(this);
+            epoll.ready.push(this);
         }
         epoll.queue.wake_one();
     }
@@ -247,17 +250,13 @@ impl Epoll {
         if !item.listed.load(Acquire) {
             return;
         }
-        let mut ready = self.ready.lock();
-        let at = ready.iter().position(|other| Arc::ptr_eq(other, item));
-        let gone = at.and_then(|at| ready.remove(at));
-        drop(ready);
-        drop(gone);
+        drop(self.ready.remove(item));
     }
 
     /// Whether collecting could find anything.
     #[inline]
     pub fn may_have_ready(&self) -> bool {
-        !self.ready.lock().is_empty()
+        self.ready.holds_any()
     }
 
     /// Collects up to `into.len()` events that are there now.
@@ -265,7 +264,7 @@ impl Epoll {
         let mut found = 0;
         let mut again = Vec::new();
         while found < into.len() {
-            let Some(item) = self.ready.lock().pop_front() else { break };
+            let Some(item) = self.ready.pop() else { break };
             // An exchange, not a store: it must not move past the look at the sequence number that follows, or a
             // wake-up in between finds the item listed, leaves it, and is never reported.
             item.listed.swap(false, AcqRel);
@@ -284,7 +283,7 @@ impl Epoll {
         }
         for item in again {
             if !item.listed.swap(true, AcqRel) {
-                self.ready.lock().push_back(item);
+                self.ready.push(item);
             }
         }
         if self.may_have_ready() {
@@ -356,15 +355,12 @@ impl Epoll {
     /// Whether there are events. Items that have none any more leave the list: they are not asked again for it.
     fn has_ready(&self) -> bool {
         loop {
-            let Some(first) = self.ready.lock().front().cloned() else { return false };
+            let Some(first) = self.ready.first() else { return false };
             if first.report().is_some() {
                 return true;
             }
-            let mut ready = self.ready.lock();
             // Another thread may have taken it.
-            let taken = ready.pop_front_if(|item| Arc::ptr_eq(item, &first));
-            drop(ready);
-            if taken.is_some() {
+            if self.ready.pop_first(&first).is_some() {
                 // As in `collect`: a wake-up from here on lists it again, one before is seen by the look that follows.
                 first.listed.swap(false, AcqRel);
                 if first.report().is_some() {
@@ -403,6 +399,10 @@ impl FileOps for EpollFile {
         if self.0.has_ready() { IN | RDNORM } else { 0 }
     }
 
+    fn epoll(&self) -> Option<&Arc<Epoll>> {
+        Some(&self.0)
+    }
+
     fn release(&self, _file: &File) {
         self.0.close();
     }
@@ -420,7 +420,7 @@ fn of_file(file: *const File) -> RangeInclusive<Key> {
 /// The epoll that `file` stands for, if it is one.
 #[inline]
 pub fn of(file: &File) -> Option<&Arc<Epoll>> {
-    file.ops.downcast::<EpollFile>().map(|file| &file.0)
+    file.ops.epoll()
 }
 
 impl fs::Watcher for Epoll {

@@ -1,7 +1,7 @@
 //! The tables of `/proc`: names, modes and functions of its files.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
-use super::{ProcEntry, limits, maps, process, status, system, watchdogs};
+use super::{ProcEntry, limits, locks, maps, process, status, system, watchdogs};
 
 const fn dir(name: &'static str, entries: &'static [ProcEntry]) -> ProcEntry {
     ProcEntry { name, mode: 0o555, what: Directory(entries) }
@@ -44,6 +44,7 @@ pub(super) const ROOT: &[ProcEntry] = &[
     file("inject", |_| Ok(crate::inject::list())),
     file("interrupts", system::interrupts),
     private("kwab", system::live_dump),
+    private("kwab-locks", locks::contended),
     file("loadavg", system::loadavg),
     file("meminfo", system::meminfo),
     file("modules", |_| Ok(alloc::vec::Vec::new())),

@@ -31,8 +31,8 @@ use kernel_logic::filelock::{Kind, Lock, TO_END, range};
 /// The calls of this area.
 pub const CALLS: Calls = &[
     (nr::dup, |call| {
-        let file = call.file(0)?;
-        install(call, file, false)
+        let (fd, limit) = (call.int(0), fd_limit(call));
+        call.task.files().duplicate(fd, limit)
     }),
     (nr::dup2, |call| {
         if call.int(0) == call.int(1) {

@@ -148,16 +148,17 @@ const NUMBERS: usize = 512;
 struct Answer {
     handler: Handler,
     record: u32,
+    /// For [`MORE`]: five or six arguments, not four.
+    all: bool,
 }
 
 /// No slot in the call ring: it has no arguments, cannot fail and cannot sleep.
 const BRIEF: u32 = 0;
 /// A slot with three arguments.
 const THREE: u32 = 1;
-/// A slot with four.
-const FOUR: u32 = 2;
-/// A slot with six.
-const SIX: u32 = 3;
+/// A slot with four, or with all six ([`Answer::all`]). One kind for both: with a fourth [`dispatch`] would be a jump
+/// table, which the frequent calls would pay for.
+const MORE: u32 = 2;
 
 /// The calls that are [`BRIEF`].
 const TRIVIAL: [u64; 8] =
@@ -166,7 +167,7 @@ const TRIVIAL: [u64; 8] =
 static TABLE: [Answer; NUMBERS] = build();
 
 const fn build() -> [Answer; NUMBERS] {
-    let mut table = [Answer { handler: unimplemented, record: SIX }; NUMBERS];
+    let mut table = [Answer { handler: unimplemented, record: MORE, all: true }; NUMBERS];
     let mut listed = [false; NUMBERS];
     let mut area = 0;
     while area < AREAS.len() {
@@ -175,7 +176,8 @@ const fn build() -> [Answer; NUMBERS] {
             let (nr, handler) = AREAS[area][at];
             assert!(!listed[nr as usize], "a system call is listed twice");
             listed[nr as usize] = true;
-            table[nr as usize] = Answer { handler, record: recording(nr) };
+            let (record, all) = recording(nr);
+            table[nr as usize] = Answer { handler, record, all };
             at += 1;
         }
         area += 1;
@@ -183,11 +185,11 @@ const fn build() -> [Answer; NUMBERS] {
     table
 }
 
-const fn recording(nr: u64) -> u32 {
+const fn recording(nr: u64) -> (u32, bool) {
     let mut at = 0;
     while at < TRIVIAL.len() {
         if TRIVIAL[at] == nr {
-            return BRIEF;
+            return (BRIEF, false);
         }
         at += 1;
     }
@@ -195,14 +197,14 @@ const fn recording(nr: u64) -> u32 {
     while at < syscalls::TABLE.len() {
         if syscalls::TABLE[at].nr as u64 == nr {
             return match syscalls::TABLE[at].args.len() {
-                0..=3 => THREE,
-                4 => FOUR,
-                _ => SIX,
+                0..=3 => (THREE, false),
+                4 => (MORE, false),
+                _ => (MORE, true),
             };
         }
         at += 1;
     }
-    SIX
+    (MORE, true)
 }
 
 fn unimplemented(call: &mut Call<'_>) -> SysResult {
@@ -228,15 +230,15 @@ pub fn dispatch(frame: &mut UserFrame, args: [u64; 2]) {
             frame.set_result(result as u64);
         }
         THREE if flight::ON => recorded::<3>(answer.handler, frame, nr, args),
-        FOUR if flight::ON => recorded::<4>(answer.handler, frame, nr, args),
-        kind => recorded_or_watched(answer.handler, frame, kind),
+        MORE if flight::ON => {
+            if answer.all {
+                recorded::<6>(answer.handler, frame, nr, args);
+            } else {
+                recorded::<4>(answer.handler, frame, nr, args);
+            }
+        }
+        _ => watch(answer.handler, frame),
     }
-}
-
-/// A fourth case in [`dispatch`] would make a jump table of it, which the frequent ones would pay for.
-#[inline(never)]
-fn recorded_or_watched(handler: Handler, frame: &mut UserFrame, kind: u32) {
-    if kind == SIX && flight::ON { recorded_with_all(handler, frame) } else { watch(handler, frame) }
 }
 
 #[inline(always)]
@@ -263,12 +265,14 @@ fn recorded<const ARGS: usize>(handler: Handler, frame: &mut UserFrame, nr: u64,
     let (task, cpu) = current_here();
     let draft = task.calls.begin();
     draft.call(nr as u32, cpu.0);
-    let [a, _, _, d, e, f] = frame.args();
-    draft.args::<0, 3>([a, b, c]);
-    match ARGS {
-        3 => {}
-        4 => draft.args::<3, 1>([d]),
-        _ => draft.args::<3, 3>([d, e, f]),
+    draft.args::<0, 3>([frame.args()[0], b, c]);
+    if ARGS > 3 {
+        draft.args::<3, 1>([frame.args()[3]]);
+    }
+    if ARGS > 4 {
+        // One after the other: three registers would be one more to save, in each call.
+        draft.args::<4, 1>([frame.args()[4]]);
+        draft.args::<5, 1>([frame.args()[5]]);
     }
     draft.entry(cycles_in_halves());
     let open = draft.publish();

@@ -65,20 +65,12 @@ pub const CALLS: Calls = &[
         install(call, epoll::create()?, call.arg(0) & EPOLL_CLOEXEC != 0)
     }),
     (nr::epoll_ctl, epoll_ctl),
-    (nr::epoll_wait, |call| {
-        let deadline = u64::try_from(call.int(3)).ok().map(|millis| after(millis * 1_000_000));
-        epoll_wait(call, deadline)
-    }),
-    (nr::epoll_pwait, |call| {
-        let deadline = u64::try_from(call.int(3)).ok().map(|millis| after(millis * 1_000_000));
-        with_mask(call, call.arg(4), call.arg(5))?;
-        let result = epoll_wait(call, deadline);
-        finish_mask(call, result)
-    }),
+    (nr::epoll_wait, |call| epoll_wait_millis(call)),
+    (nr::epoll_pwait, epoll_pwait),
     (nr::epoll_pwait2, |call| {
         let deadline = read_timeout(call.arg(3))?;
         with_mask(call, call.arg(4), call.arg(5))?;
-        let result = epoll_wait(call, deadline);
+        let result = epoll_wait(call, || deadline);
         finish_mask(call, result)
     }),
 ];
@@ -234,14 +226,33 @@ const FEW: usize = 64;
 /// Most events of one call (`EP_MAX_EVENTS`).
 const MOST_EVENTS: usize = i32::MAX as usize / EVENT_BYTES;
 
+fn epoll_pwait(call: &mut Call<'_>) -> SysResult {
+    if call.arg(4) == 0 { epoll_wait_millis(call).map_err(restarting) } else { epoll_wait_masked(call) }
+}
+
+/// Under the signal mask of argument 4.
+#[inline(never)]
+fn epoll_wait_masked(call: &Call<'_>) -> SysResult {
+    with_mask(call, call.arg(4), call.arg(5))?;
+    let result = epoll_wait_millis(call);
+    finish_mask(call, result)
+}
+
+/// With the timeout of argument 3 in milliseconds, negative for none.
+#[inline(always)]
+fn epoll_wait_millis(call: &Call<'_>) -> SysResult {
+    epoll_wait(call, || u64::try_from(call.int(3)).ok().map(|millis| after(millis * 1_000_000)))
+}
+
 /// The quick answer, none is ready and none is waited for, is in line in the calls.
 #[inline(always)]
-fn epoll_wait(call: &Call<'_>, deadline: Option<Nanos>) -> SysResult {
+fn epoll_wait(call: &Call<'_>, deadline: impl FnOnce() -> Option<Nanos>) -> SysResult {
     let asked = usize::try_from(call.int(2)).ok().filter(|most| (1..=MOST_EVENTS).contains(most));
     let most = asked.ok_or(Errno::EINVAL)?;
     // The description keeps its epoll: it needs no count of its own.
     let file = call.file(0)?;
     let epoll = epoll::of(&file).ok_or(Errno::EINVAL)?;
+    let deadline = deadline();
     if deadline == Some(0) && !epoll.may_have_ready() {
         return Ok(0);
     }

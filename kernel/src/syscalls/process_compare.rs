@@ -42,7 +42,7 @@ fn kcmp(call: &mut Call<'_>) -> SysResult {
         MEMORY => of(|task| task.mm.get().as_ref().map_or(0, address)),
         FILES => of(|task| task.files.get().as_ref().map_or(0, address)),
         FS => of(|task| task.fs.get().as_ref().map_or(0, address)),
-        HANDLERS => of(|task| address(&task.process.signals.actions())),
+        HANDLERS => of(|task| task.process.signals.actions_id()),
         // No thread has any.
         IO | SEMAPHORES => Ok(0),
         WATCHED => {

@@ -12,7 +12,7 @@ use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::{Sleep, breathe};
 use crate::task::signal::permit::permit;
 use crate::task::signal::{self, AltStack, Restart, frame};
-use crate::task::{Pid, Process, Task, ThreadRef, pidfd, tree};
+use crate::task::{Pid, Process, Task, ThreadRef, Tid, pidfd, tree};
 use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
 
@@ -64,16 +64,16 @@ fn rt_sigaction(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let old = call.task.process.signals.edit_action(signal, |entry| {
-        let old = *entry;
+        let old = (old_at != 0).then_some(*entry);
         if let Some(new) = new {
             *entry = new;
         }
         old
     });
     if new.is_some_and(|new| new.ignores(signal)) {
-        signal::discard(&call.task.process, SigSet::only(signal));
+        signal::discard_own(&call.task, SigSet::only(signal));
     }
-    if old_at != 0 {
+    if let Some(old) = old {
         write_words(old_at, &[old.handler, old.flags, old.restorer, old.mask.0])?;
     }
     Ok(0)
@@ -166,7 +166,7 @@ fn rt_sigqueueinfo(call: &mut Call<'_>) -> SysResult {
 
 fn rt_tgsigqueueinfo(call: &mut Call<'_>) -> SysResult {
     let info = queued_info(call, call.arg(2), call.arg(3), call.int(0))?;
-    let thread = thread_of(call.int(0), call.int(1))?;
+    let thread = thread_of(call, call.int(0), call.int(1))?;
     permit(&call.task, &thread.process, info.signal)?;
     if info.signal != 0 {
         signal::send_thread(&thread, info)?;
@@ -208,11 +208,17 @@ fn queued_info(call: &Call<'_>, signal: u64, at: u64, target: i32) -> Result<Sig
     Ok(info)
 }
 
-fn thread_of(tgid: i32, tid: i32) -> Result<ThreadRef, Errno> {
+/// The thread with this id; the caller, most often, needs no search.
+#[inline]
+fn thread_by_id(call: &Call<'_>, tid: Tid) -> Option<ThreadRef> {
+    if tid == call.task.tid() { Some(call.task.to_arc()) } else { tree::thread(tid) }
+}
+
+fn thread_of(call: &Call<'_>, tgid: i32, tid: i32) -> Result<ThreadRef, Errno> {
     if tgid <= 0 || tid <= 0 {
         return Err(Errno::EINVAL);
     }
-    let thread = tree::thread(tid as Pid).ok_or(Errno::ESRCH)?;
+    let thread = thread_by_id(call, tid as Tid).ok_or(Errno::ESRCH)?;
     if thread.pid() == tgid as Pid { Ok(thread) } else { Err(Errno::ESRCH) }
 }
 
@@ -272,14 +278,14 @@ fn tkill(call: &mut Call<'_>) -> SysResult {
     if call.int(0) <= 0 {
         return Err(Errno::EINVAL);
     }
-    match tree::thread(call.int(0) as Pid) {
+    match thread_by_id(call, call.int(0) as Tid) {
         Some(thread) => send_to_thread(call, &thread, call.arg(1)),
         None => send_to_dead_thread(call, call.int(0), call.arg(1)),
     }
 }
 
 fn tgkill(call: &mut Call<'_>) -> SysResult {
-    match thread_of(call.int(0), call.int(1)) {
+    match thread_of(call, call.int(0), call.int(1)) {
         Err(Errno::ESRCH) if call.int(0) == call.int(1) => send_to_dead_thread(call, call.int(0), call.arg(2)),
         thread => send_to_thread(call, &thread?, call.arg(2)),
     }

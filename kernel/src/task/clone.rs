@@ -168,7 +168,7 @@ fn child_files(me: &Thread, shared: bool) -> Result<Option<Usage>, Errno> {
 fn child_process(me: &Thread, pid: u32, request: &Request) -> Arc<Process> {
     let asked = |flag: u64| request.flags & flag != 0;
     let actions = if asked(flags::CLONE_SIGHAND) {
-        me.process.signals.actions()
+        me.process.signals.share_actions()
     } else {
         me.process.signals.copy_actions(asked(CLONE_CLEAR_SIGHAND))
     };

@@ -7,7 +7,7 @@ use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 
 use super::PID_MAX;
-use crate::mm::{MemoryLimits, frames};
+use crate::mm::frames;
 use crate::time::SECOND;
 
 /// No limit (`RLIM_INFINITY`).
@@ -112,19 +112,6 @@ impl Limits {
         limits[resource::NICE] = both(0);
         limits[resource::RTPRIO] = both(0);
         Self(limits)
-    }
-
-    /// The enforced limits of memory.
-    #[inline]
-    pub fn of_memory(&self) -> MemoryLimits {
-        let [space, data, stack, locked] =
-            [resource::AS, resource::DATA, resource::STACK, resource::MEMLOCK].map(|resource| self.soft(resource));
-        MemoryLimits { space, data, stack, locked }
-    }
-
-    /// The enforced limit of a resource.
-    pub fn soft(&self, resource: usize) -> u64 {
-        self.0[resource].soft
     }
 
     /// Changes one limit. `EINVAL` when soft exceeds hard, `EPERM` when hard would rise without privilege.

@@ -1,10 +1,12 @@
 //! The process tree: processes and threads by id, parents and children, groups and sessions.
 //!
-//! One lock. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
+//! Two locks, that of threads taken inside that of processes: a thread that starts, or ends without children, needs the
+//! first alone. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::sync::atomic::{AtomicUsize, Ordering};
 
 use linux_abi::Errno;
 use machine::sync::{Holder, SpinLock};
@@ -18,7 +20,6 @@ const FIRST_REUSED: u32 = 300;
 
 struct Tree {
     nodes: BTreeMap<Pid, Node>,
-    threads: BTreeMap<Tid, ThreadRef>,
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
@@ -31,13 +32,19 @@ struct Node {
     children: Vec<Pid>,
 }
 
-static TREE: SpinLock<Tree> = SpinLock::new(Tree {
-    nodes: BTreeMap::new(),
-    threads: BTreeMap::new(),
-    last: 0,
-    chosen: Vec::new(),
-    key: TreeKey::new(),
-});
+static TREE: SpinLock<Tree> =
+    SpinLock::new(Tree { nodes: BTreeMap::new(), last: 0, chosen: Vec::new(), key: TreeKey::new() });
+
+/// The live threads by id.
+static THREADS: SpinLock<BTreeMap<Tid, ThreadRef>> = SpinLock::new(BTreeMap::new());
+/// How many [`THREADS`] holds; changes in its critical section.
+static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+fn enter_thread(thread: &ThreadRef) {
+    let mut threads = THREADS.lock();
+    threads.insert(thread.tid(), thread.clone());
+    COUNT.store(threads.len(), Ordering::Relaxed);
+}
 
 /// The process with this id, zombies included.
 pub fn process(pid: Pid) -> Option<Arc<Process>> {
@@ -46,7 +53,7 @@ pub fn process(pid: Pid) -> Option<Arc<Process>> {
 
 /// The live thread with this id.
 pub fn thread(tid: Tid) -> Option<ThreadRef> {
-    TREE.lock().threads.get(&tid).cloned()
+    THREADS.lock().get(&tid).cloned()
 }
 
 /// Looks at every process, zombies included, until `visit` gives something. `visit` must not come back here.
@@ -67,8 +74,8 @@ pub fn next_process(from: Pid) -> Option<Arc<Process>> {
 /// Looks at every live thread and every zombie, for dumps: `None` if the tree is locked. `thread` and `zombie` must not
 /// come back here.
 pub fn try_visit(thread: &mut dyn FnMut(&ThreadRef) -> bool, zombie: &mut dyn FnMut(&Process) -> bool) -> Option<()> {
-    let tree = TREE.try_lock()?;
-    let _ = tree.threads.values().all(thread)
+    let (tree, threads) = (TREE.try_lock()?, THREADS.try_lock()?);
+    let _ = threads.values().all(thread)
         && tree.nodes.values().filter(|node| node.process.life.try_is_zombie()).all(|node| zombie(&node.process));
     Some(())
 }
@@ -88,9 +95,9 @@ impl<'t> Threads<'t> {
     }
 }
 
-/// Looks at the live threads, for watchdogs and dumps: `None` if the tree is locked. `look` must not come back here.
+/// Looks at the live threads, for watchdogs and dumps: `None` if their lock is taken. `look` must not come back here.
 pub fn try_threads<T>(look: impl FnOnce(&Threads<'_>) -> T) -> Option<T> {
-    Some(look(&Threads(&TREE.try_lock()?.threads)))
+    Some(look(&Threads(&*THREADS.try_lock()?)))
 }
 
 /// The holder of the tree's lock, for dumps.
@@ -98,9 +105,14 @@ pub fn holder() -> Option<Holder> {
     TREE.holder()
 }
 
-/// How many threads there are.
+/// The holder of the lock of live threads, for dumps.
+pub fn holder_of_threads() -> Option<Holder> {
+    THREADS.holder()
+}
+
+/// How many threads there are, as of now. Takes no lock.
 pub fn thread_count() -> usize {
-    TREE.lock().threads.len()
+    COUNT.load(Ordering::Relaxed)
 }
 
 /// The id handed out last (`/proc/loadavg`).
@@ -141,7 +153,7 @@ pub fn named(id: Pid) -> Option<Named> {
     if let Some(node) = tree.nodes.get(&id) {
         return Some(Named::Process(node.process.family.identity()));
     }
-    if let Some(thread) = tree.threads.get(&id) {
+    if let Some(thread) = THREADS.lock().get(&id) {
         return Some(Named::Thread(Arc::downgrade(thread)));
     }
     let families = || tree.nodes.values().map(|node| &node.process.family);
@@ -170,7 +182,8 @@ impl Drop for Taken {
 pub fn allocate_this(id: Pid) -> Result<Taken, Errno> {
     let mut tree = TREE.lock();
     let named = |node: &Node| node.process.pgid() == id || node.process.sid() == id;
-    let used = tree.nodes.contains_key(&id) || tree.threads.contains_key(&id) || tree.nodes.values().any(named);
+    let is_thread = THREADS.lock().contains_key(&id);
+    let used = tree.nodes.contains_key(&id) || is_thread || tree.nodes.values().any(named);
     if used || tree.chosen.contains(&id) {
         return Err(Errno::EEXIST);
     }
@@ -185,7 +198,7 @@ pub fn allocate() -> Result<Pid, Errno> {
         tree.last = if tree.last + 1 >= PID_MAX { FIRST_REUSED } else { tree.last + 1 };
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id)
-            || tree.threads.contains_key(&id)
+            || THREADS.lock().contains_key(&id)
             || tree.chosen.contains(&id)
             || (tree.last >= FIRST_REUSED
                 && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
@@ -199,6 +212,8 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// Enters a new process with its first thread, made by the thread `maker`, as a child of its parent; as a sibling of
 /// `sibling`, if given (`CLONE_PARENT`).
 pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>, thread: &ThreadRef) {
+    // First: what finds the process finds its thread.
+    enter_thread(thread);
     let tree = &mut *TREE.lock();
     match sibling {
         // Under the lock: their parent may have ended since the clone began, and its number may belong to another.
@@ -210,28 +225,31 @@ pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>
         node.process.family.set_children(&tree.key, node.children.len());
     }
     tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
-    tree.threads.insert(thread.tid(), thread.clone());
 }
 
 /// Enters a further thread.
 pub fn add_thread(thread: &ThreadRef) {
-    TREE.lock().threads.insert(thread.tid(), thread.clone());
+    enter_thread(thread);
 }
 
 /// A thread ended: its children now belong to another thread of its process, unless it was the last. Returns them.
 pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
-    let mut tree = TREE.lock();
-    let gone = tree.threads.remove(&tid);
-    let children = hand_over_children(&tree, process, tid);
-    drop(tree);
+    let mut threads = THREADS.lock();
+    let gone = threads.remove(&tid);
+    COUNT.store(threads.len(), Ordering::Relaxed);
+    drop(threads);
     drop(gone);
-    children
+    // Its own children it has counted itself, those of another thread that ended were counted before that gave them to
+    // this one, and that was before this one left the list above.
+    if process.family.has_children() { hand_over_children(&TREE.lock(), process, tid) } else { Vec::new() }
 }
 
 fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
     let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
-    let goes_on = |tid: &Tid| *tid != from && tree.threads.contains_key(tid);
+    let threads = THREADS.lock();
+    let goes_on = |tid: &Tid| *tid != from && threads.contains_key(tid);
     let heir = process.threads.with(|threads| threads.iter().map(|thread| thread.tid()).find(goes_on));
+    drop(threads);
     let Some(heir) = heir else { return Vec::new() };
     let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
     let own = children.filter(|child| child.family.parent_thread() == from);
@@ -240,12 +258,14 @@ fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Proc
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
 pub fn take_over(thread: &Thread) {
-    let mut tree = TREE.lock();
+    let tree = TREE.lock();
     let pid = thread.process.pid;
-    if let Some(me) = tree.threads.remove(&thread.tid()) {
+    let mut threads = THREADS.lock();
+    if let Some(me) = threads.remove(&thread.tid()) {
         thread.set_tid(pid);
-        tree.threads.insert(pid, me);
+        threads.insert(pid, me);
     }
+    drop(threads);
     let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
     for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
         child.process.family.set_parent_thread(&tree.key, pid);
@@ -281,6 +301,10 @@ pub fn remove_process(pid: Pid) -> bool {
 
 /// Gives the children of a dying process to the nearest subreaper or init; the new parent, and the children.
 pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
+    // Its last thread asks: of those that could make or reap children none is left.
+    if !dying.family.has_children() {
+        return None;
+    }
     let tree = &mut *TREE.lock();
     let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);
     dying.family.set_children(&tree.key, 0);

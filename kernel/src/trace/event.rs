@@ -320,11 +320,16 @@ pub fn syscall_exit(nr: u64, result: i64, texts: &[Option<CallText>; 6]) {
 }
 
 /// A signal is delivered.
-#[inline(never)]
+#[inline]
 pub fn signal(task: &Task, info: &SigInfo, verdict: &Delivery, ip: u64) {
-    if !is_on(Category::Signal) {
-        return;
+    if is_on(Category::Signal) {
+        write_signal(task, info, verdict, ip);
     }
+}
+
+#[cold]
+#[inline(never)]
+fn write_signal(task: &Task, info: &SigInfo, verdict: &Delivery, ip: u64) {
     let action: &[u8] = match verdict {
         Delivery::Drop => b"ignore",
         Delivery::Handle(_) => b"handler",
@@ -397,16 +402,15 @@ pub fn exec_prefault(vaddr: u64, [cached, zero]: [u64; 2]) {
     }
 }
 
-/// A signal frame was written on a stack.
+/// A signal frame was written on a stack. Its caller has asked whether that [`is_on`].
+#[cold]
 #[inline(never)]
 pub fn signal_stack_write(task: &Task, signal: u8, what: &str, addr: u64, len: u64, before: u64, after: u64) {
-    if is_on(Category::Signal) {
-        let mut event = Event::new("signal_stack_write");
-        event.number("pid", task.ids() >> 32).number("signal", u64::from(signal));
-        event.string("what", what.as_bytes()).address("addr", addr).number("len", len);
-        event.address("rsp_before", before).address("rsp_after", after);
-        event.emit();
-    }
+    let mut event = Event::new("signal_stack_write");
+    event.number("pid", task.ids() >> 32).number("signal", u64::from(signal));
+    event.string("what", what.as_bytes()).address("addr", addr).number("len", len);
+    event.address("rsp_before", before).address("rsp_after", after);
+    event.emit();
 }
 
 /// What a copy moves, and which way.

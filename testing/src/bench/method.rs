@@ -50,7 +50,12 @@ pub fn image(rows: &[BenchRow], padding: usize, consent: Consent) -> Result<(Pat
 
 /// The machine on which one kernel runs the image's benchmarks.
 pub fn machine(kernel: Which, boot: &Path, image: &(PathBuf, u32), timing: Timing) -> Machine {
-    let mut append = format!("{} quiet loglevel=1 rdinit=/sbin/bench norandmaps nokaslr", kernel.options());
+    machine_of(kernel, boot, image, timing, "/sbin/bench")
+}
+
+/// The same with another program as init.
+pub fn machine_of(kernel: Which, boot: &Path, image: &(PathBuf, u32), timing: Timing, init: &str) -> Machine {
+    let mut append = format!("{} quiet loglevel=1 rdinit={init} norandmaps nokaslr", kernel.options());
     if kernel == Which::Linux {
         append.push_str(" mitigations=off");
     }

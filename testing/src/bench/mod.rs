@@ -9,6 +9,7 @@ pub mod baseline;
 pub mod compare;
 pub mod method;
 pub mod profile;
+pub mod scaling;
 pub mod spans;
 
 use std::collections::BTreeMap;

@@ -18,6 +18,10 @@
 //! `--recorders` measures our kernel with and without its always-on recorders and fails when one of the four rows of
 //! [`RECORDED`] needs more than 3 % for them.
 //!
+//! `--scaling` measures how the throughput of seven operations grows with the processors (`--processors`, one worker
+//! on each), by the host's clock, and shows for which spin locks our processors waited; FILTER chooses among the
+//! operations.
+//!
 //! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
 //! baseline; `--save-baseline` stores what it measures.
 
@@ -28,7 +32,7 @@ use clap::{Args, ValueEnum as _};
 
 use crate::bench::baseline::{Baseline, Regression, SLICE};
 use crate::bench::method::{self, Timing};
-use crate::bench::{BenchRow, Run, compare, profile, spans, table};
+use crate::bench::{BenchRow, Run, compare, profile, scaling, spans, table};
 use crate::kernel::{self, Safety, Selection, Which};
 use crate::results::Circumstances;
 use crate::results::junit::{Case, Outcome};
@@ -72,6 +76,16 @@ pub struct BenchArguments {
     /// Measure what our kernel's always-on recorders cost, and fail above three percent.
     #[arg(long, conflicts_with_all = ["wall", "kernel", "gate"])]
     recorders: bool,
+    /// Measure how throughput grows with the processors, and for which locks they wait.
+    #[arg(long, conflicts_with_all = ["wall", "profile", "layout", "safety", "gate", "recorders", "save_baseline"])]
+    scaling: bool,
+    /// Numbers of processors for `--scaling`, the first of which the others are compared with.
+    #[arg(long, value_name = "LIST", value_delimiter = ',', default_values_t = [1, 2])]
+    #[arg(value_parser = clap::value_parser!(u32).range(1..=16))]
+    processors: Vec<u32>,
+    /// How long `--scaling` counts each operation.
+    #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(10..=60_000))]
+    milliseconds: u32,
     /// Store our kernel's figures as the new baseline.
     #[arg(long, conflicts_with = "wall")]
     save_baseline: bool,
@@ -108,6 +122,9 @@ impl BenchArguments {
             safety: None,
             gate: true,
             recorders: false,
+            scaling: false,
+            processors: Vec::new(),
+            milliseconds: 0,
             save_baseline: false,
         }
     }
@@ -116,6 +133,9 @@ impl BenchArguments {
 /// Runs the command.
 pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
+    if arguments.scaling {
+        return show_scaling(arguments, consent);
+    }
     let rows = selected(arguments)?;
     if arguments.gate {
         return gate(&rows, arguments.save_baseline, consent);
@@ -180,6 +200,32 @@ fn show_profiles(rows: &[BenchRow], top: usize, consent: Consent) -> Result<Exit
         let (figure, accounts, dump) = spans::accounts(&boot, &image, row)?;
         print!("{}", spans::table(&figure, &accounts));
         println!("  recorded in {}\n", paths::shown(&dump));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every kernel on every number of processors, from one image.
+fn show_scaling(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
+    let began = Circumstances::now();
+    let wanted =
+        |row: &&str| arguments.filter.as_ref().is_none_or(|filter| filter.split(',').any(|part| row.contains(part)));
+    let rows: Vec<&str> = scaling::ROWS.into_iter().filter(wanted).collect();
+    ensure!(!rows.is_empty(), "no operation's name contains {}", arguments.filter.as_deref().unwrap_or_default());
+    let image = scaling::image(&rows, arguments.milliseconds, consent)?;
+    let mut runs = Vec::new();
+    for kernel in arguments.kernel.kernels() {
+        let boot = kernel.image(consent)?;
+        for processors in &arguments.processors {
+            eprintln!("{} on {processors}", kernel.name());
+            runs.push(scaling::measure(*kernel, &boot, &image, (&rows, arguments.milliseconds), *processors)?);
+        }
+    }
+    let complete = arguments.filter.is_none() && arguments.kernel == Selection::Both;
+    results::keep("bench-scaling", complete, began, &runs)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&runs)?);
+    } else {
+        print!("{}", scaling::table(&runs, &rows));
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -4,6 +4,7 @@ use super::BadState;
 use crate::addr::{USER_END, UserAddr};
 use crate::irq;
 use crate::user::{self, Fault};
+use crate::x86_64::cpu::features::{self, Feature};
 use crate::x86_64::cpu::fpu;
 use crate::x86_64::memory::{bases, thread};
 
@@ -53,45 +54,69 @@ pub fn reset() {
 }
 
 /// Bytes [`save_fpu`] writes.
+#[inline]
 pub fn fpu_size() -> usize {
-    fpu::size() + 4
+    fpu::size_for_user()
 }
 
 /// Write the FPU state to user memory as a signal frame wants it (x86-64: 64-byte aligned, the XSAVE image with Linux's
-/// software-reserved words, then the trailing magic), straight from the thread's own area.
+/// software-reserved words, then the trailing magic), straight from the registers. How far it came is not told.
+#[inline]
 pub fn save_fpu(to: UserAddr) -> Result<(), Fault> {
-    let Some(area) = thread::running_fpu_area() else { return Ok(()) };
-    let copy = || {
-        // Off: a switch while the copy has a vector register in use would put that into the area.
-        let _off = irq::off();
-        // SAFETY: the running thread's own area, `size()` bytes; its header was defined when the thread began.
-        unsafe {
-            fpu::save_whole(area);
-            fpu::describe(area);
-            user::copy_raw(area, to, fpu::size(), true)
-        }
-    };
-    if copy().is_err() {
-        let zero_fill = |at| user::write(at, 0u8);
-        touch_ends(to, fpu::size(), zero_fill)?;
-        copy()?;
+    if thread::running_fpu_area().is_none() {
+        return Ok(());
     }
-    user::write(to.add(fpu::size()), fpu::FP_XSTATE_MAGIC2)
+    if to.0 > USER_END - fpu_size() as u64 {
+        return Err(Fault { done: 0 });
+    }
+    // SAFETY: checked just above. The registers hold the state of the running thread, also after a switch to another
+    // and back in a page fault of these stores.
+    unsafe { fpu::save_to_user(to.0 as *mut u8) }.map_err(|()| Fault { done: 0 })
 }
 
 /// Load a state a program may have made up: checked, so that nothing faults. If it cannot be read, or is unsound
 /// ([`BadState`]), nothing changes.
+#[inline]
 pub fn load_fpu(from: UserAddr) -> Result<(), BadState> {
     let area = thread::running_fpu_area().ok_or(BadState)?;
+    if load_in_place(area, from) { Ok(()) } else { load_copied(area, from) }
+}
+
+/// Load a whole image from where it lies, if it is all there and the processor takes it as it is; else nothing changes.
+#[inline]
+fn load_in_place(area: *mut u8, from: UserAddr) -> bool {
+    if !features::has(Feature::Xsave) || from.0 > USER_END - fpu::size() as u64 {
+        return false;
+    }
+    if user::read(from.add(fpu::SOFTWARE_OFFSET)) != Ok(fpu::FP_XSTATE_MAGIC1) {
+        return false;
+    }
+    // Off: no fault is resolved and nothing switches, so what is saved here is what the registers held.
+    let _off = irq::off();
+    // SAFETY: the running thread's own area, its header defined; the image is in the user half.
+    unsafe {
+        fpu::save_whole(area);
+        let loaded = fpu::load_from_user(from.0 as *const u8).is_ok();
+        if !loaded {
+            fpu::load(area);
+        }
+        loaded
+    }
+}
+
+/// Load any image, by way of the area: made sound there as far as Linux does, too.
+#[cold]
+fn load_copied(area: *mut u8, from: UserAddr) -> Result<(), BadState> {
     let copy = || {
         let _off = irq::off();
         // SAFETY: the running thread's own area, `size()` bytes. The registers still hold the thread's state, so on any
         // failure the area is written from them again, header first: XSAVEOPT may rely on what it finds there.
         unsafe {
-            let read = user::copy_raw(area, from, fpu::LEGACY, false).is_ok();
+            let whole = user::copy_raw(area, from, fpu::size(), false).is_ok();
+            let read = whole || user::copy_raw(area, from, fpu::LEGACY, false).is_ok();
             let len = fpu::claimed_size(area);
-            let rest = area.add(fpu::LEGACY);
-            let read = read && user::copy_raw(rest, from.add(fpu::LEGACY), len - fpu::LEGACY, false).is_ok();
+            // An FXSAVE image may end where its memory does.
+            let read = whole || read && len == fpu::LEGACY;
             if read && fpu::sanitize(area, len) {
                 fpu::load(area);
                 return Ok(());
@@ -105,16 +130,13 @@ pub fn load_fpu(from: UserAddr) -> Result<(), BadState> {
         Ok(()) => Ok(()),
         Err(true) => Err(BadState),
         Err(false) => {
-            touch_ends(from, fpu::size(), |at| user::read::<u8>(at).map(|_| ())).map_err(|_| BadState)?;
+            // The kernel maps what it lies on: both ends of a range shorter than a page.
+            for at in [from, from.add(fpu::size() - 1)] {
+                user::read::<u8>(at).map_err(|_| BadState)?;
+            }
             copy().map_err(|_| BadState)
         }
     }
-}
-
-/// Touch both ends of a range shorter than a page, so that the kernel maps what it lies on.
-fn touch_ends(at: UserAddr, len: usize, touch: impl Fn(UserAddr) -> Result<(), Fault>) -> Result<(), Fault> {
-    touch(at)?;
-    touch(at.add(len - 1))
 }
 
 /// Bytes left on this kernel stack.

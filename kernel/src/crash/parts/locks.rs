@@ -16,6 +16,7 @@ type HolderOf = fn() -> Option<Holder>;
 /// The locks of the whole kernel, by name.
 const GLOBAL: &[(&str, HolderOf)] = &[
     ("process tree", task::tree::holder),
+    ("threads", task::tree::holder_of_threads),
     ("kernel log", log::holder),
     ("frame allocator", mm::frames::holder),
     ("console", machine::console::holder),

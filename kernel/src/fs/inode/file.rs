@@ -94,6 +94,11 @@ pub trait FileOps: Any + Send + Sync {
         }
     }
 
+    /// The epoll that it stands for, if it is one: asked more often than a downcast is cheap.
+    fn epoll(&self) -> Option<&Arc<<Kwab as Observers>::Epoll>> {
+        None
+    }
+
     /// Pages of kernel memory that what is behind it holds, as far as that is known without waiting: for the choice of
     /// a victim when memory is short.
     fn held_pages(&self) -> usize {

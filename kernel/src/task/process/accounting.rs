@@ -7,7 +7,7 @@ use machine::time::Nanos;
 
 use crate::mm::{AddressSpace, MemoryLimits};
 use crate::task::account::Charge;
-use crate::task::limits::Limits;
+use crate::task::limits::{Limits, resource};
 
 /// Times and counters of getrusage(2).
 #[derive(Clone, Copy, Debug, Default)]
@@ -53,6 +53,8 @@ struct Totals {
 pub struct Accounting {
     totals: SpinLock<Totals>,
     limits: SpinLock<Limits>,
+    /// The soft limits once more, for those who enforce one: read without the lock. Follows `limits`.
+    enforced: [AtomicU64; resource::COUNT],
     /// Processor time in ns at which `RLIMIT_CPU` is enforced next, `u64::MAX` for never; follows `limits`.
     cpu_deadline: AtomicU64,
     /// Its part of `RLIMIT_NPROC` between the end of its last thread and its reaping.
@@ -65,6 +67,7 @@ impl Accounting {
         Self {
             totals: SpinLock::new(Totals::default()),
             cpu_deadline: AtomicU64::new(limits.cpu_deadline()),
+            enforced: limits.0.map(|limit| AtomicU64::new(limit.soft)),
             limits: SpinLock::new(limits),
             charge: SpinLock::new(None),
         }
@@ -107,20 +110,25 @@ impl Accounting {
     /// The enforced limits of memory.
     #[inline]
     pub fn memory_limits(&self) -> MemoryLimits {
-        self.limits.lock().of_memory()
+        let [space, data, stack, locked] =
+            [resource::AS, resource::DATA, resource::STACK, resource::MEMLOCK].map(|resource| self.limit(resource));
+        MemoryLimits { space, data, stack, locked }
     }
 
     /// The soft limit of a resource.
     #[inline]
     pub fn limit(&self, resource: usize) -> u64 {
-        self.limits.lock().soft(resource)
+        self.enforced[resource].load(Relaxed)
     }
 
-    /// Changes the limits; the deadline of `RLIMIT_CPU` follows in the same critical section.
+    /// Changes the limits; what is read without the lock follows in the same critical section.
     pub fn change_limits<R>(&self, edit: impl FnOnce(&mut Limits) -> R) -> R {
         let mut limits = self.limits.lock();
         let result = edit(&mut limits);
         self.cpu_deadline.store(limits.cpu_deadline(), Relaxed);
+        for (enforced, limit) in self.enforced.iter().zip(&limits.0) {
+            enforced.store(limit.soft, Relaxed);
+        }
         result
     }
 

@@ -1,8 +1,8 @@
 //! Whether a process runs, is stopped, is ending or is a zombie.
 //!
-//! [`Life`] keeps the state that wait(2) reports under a lock, and two flags that threads read on every way to user
-//! mode without it. Flags and state change in one critical section, so a parent that sees a stop and continues the
-//! process at once is second.
+//! [`Life`] keeps the state that wait(2) reports under a lock, and three flags that are read without it, two of them by
+//! threads on every way to user mode. Flags and state change in one critical section, so a parent that sees a stop and
+//! continues the process at once is second.
 
 use core::sync::atomic::{AtomicBool, Ordering};
 
@@ -88,6 +88,8 @@ pub struct Life {
     ending: AtomicBool,
     /// `state.stopped` is set.
     stopping: AtomicBool,
+    /// `state.zombie` is set.
+    gone: AtomicBool,
     /// A thread has claimed to write the dump of a process that `SIGKILL` ends.
     dumped: AtomicBool,
     /// Woken when it becomes a zombie.
@@ -103,6 +105,7 @@ impl Life {
             state: SpinLock::new(LifeState::default()),
             ending: AtomicBool::new(false),
             stopping: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
             dumped: AtomicBool::new(false),
             ended: WaitQueue::new(WaitReason::ProcessEnd),
             child_changed: WaitQueue::new(WaitReason::ChildChange),
@@ -122,8 +125,9 @@ impl Life {
     }
 
     /// Whether it has ended and was not waited for.
+    #[inline]
     pub fn is_zombie(&self) -> bool {
-        self.state.lock().zombie.is_some()
+        self.gone.load(Ordering::SeqCst)
     }
 
     /// [`is_zombie`](Self::is_zombie) for dumps: `false` if the lock is taken.
@@ -164,7 +168,10 @@ impl Life {
 
     /// Makes it a zombie with this status.
     pub fn become_zombie(&self, ended: Ended) {
-        self.state.lock().zombie = Some(ended);
+        let mut state = self.state.lock();
+        state.zombie = Some(ended);
+        self.gone.store(true, Ordering::SeqCst);
+        drop(state);
         self.ended.wake_all();
     }
 

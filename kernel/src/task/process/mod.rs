@@ -95,7 +95,7 @@ impl Session {
 impl Process {
     /// A process to be entered into the tree, a child of `like`, from which it inherits. `exit_signal` is what its
     /// parent gets when it ends, 0 for none.
-    pub fn new(pid: Pid, like: Option<&Process>, actions: Arc<Actions>, exit_signal: u8) -> Arc<Self> {
+    pub fn new(pid: Pid, like: Option<&Process>, actions: Actions, exit_signal: u8) -> Arc<Self> {
         let limits = like.map_or(Limits::initial(max_threads() / 2), |parent| parent.accounting.limits());
         Arc::new(Self {
             pid,
@@ -160,6 +160,7 @@ impl Process {
     }
 
     /// The soft limit of a resource.
+    #[inline]
     pub fn limit(&self, resource: usize) -> u64 {
         self.accounting.limit(resource)
     }

@@ -9,68 +9,66 @@ use machine::sync::{Once, SpinLock};
 
 use crate::sync::WaitReason;
 use crate::sync::wait::WaitQueue;
-use crate::task::{PendingSignals, Slot};
+use crate::task::PendingSignals;
 
-/// Dispositions of all signals; processes made with `CLONE_SIGHAND` share one table. While all are at their default
-/// there is no memory behind it: so it is after most executions.
-pub struct Actions(SpinLock<Option<Box<Dispositions>>>);
+/// Dispositions of all signals. While all are at their default there is no memory behind them: so it is after most
+/// executions.
+#[derive(Clone, Default)]
+pub struct Dispositions(Option<Box<[Disposition; MAX_SIGNAL as usize]>>);
 
-type Dispositions = [Disposition; MAX_SIGNAL as usize];
-
-impl Actions {
-    /// All at their default.
-    pub fn new() -> Arc<Self> {
-        Arc::new(Self(SpinLock::new(None)))
-    }
-
+impl Dispositions {
     /// Runs `edit` on the disposition of `signal`, which is in 1..=[`MAX_SIGNAL`].
     #[inline]
-    pub fn edit<R>(&self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
-        let mut table = self.0.lock();
+    fn edit<R>(&mut self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
         let index = usize::from(signal) - 1;
-        let Some(table) = &mut *table else {
+        let Some(table) = &mut self.0 else {
             let mut disposition = Disposition::default();
             let result = edit(&mut disposition);
             if disposition != Disposition::default() {
-                begin(&mut table, index, disposition);
+                self.begin(index, disposition);
             }
             return result;
         };
         edit(&mut table[index])
     }
 
-    /// A copy for a child; `forget_handlers` puts all but ignored signals to their default (`CLONE_CLEAR_SIGHAND`,
-    /// exec).
-    fn copy(&self, forget_handlers: bool) -> Arc<Self> {
-        let mut table = self.0.lock().clone();
-        if forget_handlers {
-            drop(forget(&mut table));
+    /// The first that differs from the default.
+    #[cold]
+    fn begin(&mut self, index: usize, disposition: Disposition) {
+        let mut made = Box::new([Disposition::default(); MAX_SIGNAL as usize]);
+        made[index] = disposition;
+        self.0 = Some(made);
+    }
+
+    /// Puts all but ignored signals to their default. A table that is not needed any more is returned, to be dropped
+    /// outside the lock.
+    fn forget_handlers(&mut self) -> Self {
+        if !self.0.as_ref().is_some_and(|table| table.iter().any(|disposition| disposition.handler == SIG_IGN)) {
+            return core::mem::take(self);
         }
-        Arc::new(Self(SpinLock::new(table)))
+        self.0.iter_mut().for_each(|table| table.iter_mut().for_each(Disposition::forget_handler));
+        Self::default()
     }
 }
 
-/// The first disposition of a table that differs from the default.
-#[cold]
-fn begin(table: &mut Option<Box<Dispositions>>, index: usize, disposition: Disposition) {
-    let mut made = Box::new([Disposition::default(); MAX_SIGNAL as usize]);
-    made[index] = disposition;
-    *table = Some(made);
+/// The dispositions of a process.
+pub enum Actions {
+    /// Those of this process alone, under its lock.
+    Own(Dispositions),
+    /// Those of all processes made with `CLONE_SIGHAND`. Their lock is taken inside that of a process.
+    Shared(Arc<SpinLock<Dispositions>>),
 }
 
-/// Puts all but ignored signals to their default. A table that is not needed any more is returned, to be dropped
-/// outside the lock.
-fn forget(table: &mut Option<Box<Dispositions>>) -> Option<Box<Dispositions>> {
-    if !table.as_ref()?.iter().any(|disposition| disposition.handler == SIG_IGN) {
-        return table.take();
+impl Actions {
+    /// All at their default.
+    pub fn new() -> Self {
+        Self::Own(Dispositions::default())
     }
-    table.iter_mut().for_each(|table| table.iter_mut().for_each(Disposition::forget_handler));
-    None
 }
 
 /// The signal part of a process.
 pub struct ProcessSignals {
-    actions: Slot<Actions>,
+    actions: SpinLock<Actions>,
     /// Signals that any of its threads may take.
     pub pending: PendingSignals,
     /// Readers of signal descriptors (signalfd(2)); made by the first.
@@ -81,9 +79,9 @@ pub struct ProcessSignals {
 
 impl ProcessSignals {
     /// With no signal pending.
-    pub(super) const fn new(actions: Arc<Actions>) -> Self {
+    pub(super) const fn new(actions: Actions) -> Self {
         Self {
-            actions: Slot::new(actions),
+            actions: SpinLock::new(actions),
             pending: PendingSignals::new(),
             readers: Once::new(),
             faulted: AtomicBool::new(false),
@@ -101,14 +99,36 @@ impl ProcessSignals {
         self.faulted.load(Ordering::Relaxed)
     }
 
-    /// The table of dispositions.
-    pub fn actions(&self) -> Arc<Actions> {
-        self.actions.get()
+    /// The dispositions for a child that shares them (`CLONE_SIGHAND`).
+    pub fn share_actions(&self) -> Actions {
+        let mut actions = self.actions.lock();
+        let shared = match &mut *actions {
+            Actions::Own(table) => Arc::new(SpinLock::new(core::mem::take(table))),
+            Actions::Shared(table) => table.clone(),
+        };
+        *actions = Actions::Shared(shared.clone());
+        Actions::Shared(shared)
     }
 
-    /// A copy of the table for a child that does not share it (fork); see [`Actions::copy`].
-    pub fn copy_actions(&self, forget_handlers: bool) -> Arc<Actions> {
-        self.actions.with(|actions| actions.copy(forget_handlers))
+    /// A copy for a child that does not share them (fork); `forget_handlers` puts all but ignored signals to their
+    /// default (`CLONE_CLEAR_SIGHAND`).
+    pub fn copy_actions(&self, forget_handlers: bool) -> Actions {
+        let mut table = match &*self.actions.lock() {
+            Actions::Own(table) => table.clone(),
+            Actions::Shared(table) => table.lock().clone(),
+        };
+        if forget_handlers {
+            drop(table.forget_handlers());
+        }
+        Actions::Own(table)
+    }
+
+    /// A number that two processes have in common exactly if they share their dispositions (kcmp(2)).
+    pub fn actions_id(&self) -> usize {
+        match &*self.actions.lock() {
+            Actions::Own(table) => core::ptr::from_ref(table).addr(),
+            Actions::Shared(table) => Arc::as_ptr(table).addr(),
+        }
     }
 
     /// The disposition of `signal`.
@@ -117,21 +137,35 @@ impl ProcessSignals {
     }
 
     /// Runs `edit` on the disposition of `signal`. `edit` must not sleep.
+    #[inline]
     pub fn edit_action<R>(&self, signal: u8, edit: impl FnOnce(&mut Disposition) -> R) -> R {
-        self.actions.with(|actions| actions.edit(signal, edit))
+        let mut own = self.actions.lock();
+        let mut shared;
+        let table = match &mut *own {
+            Actions::Own(table) => table,
+            Actions::Shared(table) => {
+                shared = table.lock();
+                &mut *shared
+            }
+        };
+        table.edit(signal, edit)
     }
 
     /// Handlers are gone with the program; ignored signals stay ignored (execve(2)). Processes that share the table
     /// keep it.
     pub fn forget_handlers(&self) {
-        let table = self.actions.get();
-        // One reference is the slot's, one is ours.
-        if Arc::strong_count(&table) > 2 {
-            self.actions.set(table.copy(true));
-        } else {
-            let unneeded = forget(&mut table.0.lock());
-            drop(unneeded);
-        }
+        let mut actions = self.actions.lock();
+        let (unneeded, left) = match &mut *actions {
+            Actions::Own(table) => (table.forget_handlers(), None),
+            Actions::Shared(table) => {
+                let mut own = table.lock().clone();
+                let unneeded = own.forget_handlers();
+                (unneeded, Some(core::mem::replace(&mut *actions, Actions::Own(own))))
+            }
+        };
+        // Memory is given back outside the lock.
+        drop(actions);
+        drop((unneeded, left));
     }
 
     /// The queue of its readers of signal descriptors.

@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use linux_abi::Errno;
 use machine::sync::SpinLock;
@@ -18,6 +18,8 @@ use crate::task::{Creds, Task, ThreadRef, Tid};
 /// The live threads of a process, and the credentials the last one ended with.
 pub struct Threads {
     live: SpinLock<Vec<ThreadRef>>,
+    /// How many `live` holds; changes in its critical section.
+    count: AtomicUsize,
     /// A thread executes a program and waits until the others have left.
     executing: AtomicBool,
     /// Woken when one thread is left, and when the process begins to end.
@@ -31,6 +33,7 @@ impl Threads {
     pub(super) const fn new() -> Self {
         Self {
             live: SpinLock::new(Vec::new()),
+            count: AtomicUsize::new(0),
             executing: AtomicBool::new(false),
             changed: WaitQueue::new(WaitReason::OtherThreads),
             last_creds: SpinLock::new(None),
@@ -39,7 +42,9 @@ impl Threads {
 
     /// Adds the first thread of a process that is not in the tree yet.
     pub fn add_first(&self, thread: &ThreadRef) {
-        self.live.lock().push(thread.clone());
+        let mut live = self.live.lock();
+        live.push(thread.clone());
+        self.count.store(live.len(), Ordering::SeqCst);
     }
 
     /// Adds a thread, unless the process `is_ending` or a thread of it executes a program: `EAGAIN`.
@@ -49,6 +54,7 @@ impl Threads {
             return Err(Errno::EAGAIN);
         }
         live.push(thread.clone());
+        self.count.store(live.len(), Ordering::SeqCst);
         Ok(())
     }
 
@@ -62,6 +68,7 @@ impl Threads {
         let gone = at.map(|at| live.remove(at));
         account();
         let left = live.len();
+        self.count.store(left, Ordering::SeqCst);
         drop(live);
         drop(gone);
         if left == 1 {
@@ -70,9 +77,10 @@ impl Threads {
         left
     }
 
-    /// How many live.
+    /// How many live, as of now. Takes no lock.
+    #[inline]
     pub fn count(&self) -> usize {
-        self.live.lock().len()
+        self.count.load(Ordering::SeqCst)
     }
 
     /// The live threads, as of now.

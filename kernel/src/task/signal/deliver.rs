@@ -8,7 +8,7 @@ use linux_abi::Errno;
 use linux_abi::syscalls::nr;
 use machine::arch::UserFrame;
 
-use super::{frame, jobs, needs_attention, restore_mask, set_blocked, take};
+use super::{frame, jobs, pending_set, restore_mask, set_blocked, take};
 use crate::task::limits::resource;
 use crate::task::process::Ended;
 use crate::task::{Observer, Task, Thread, current, exit, tree};
@@ -19,7 +19,7 @@ use crate::upper::Kwab;
 /// where.
 pub fn deliver(user: &mut UserFrame) {
     let me = current();
-    while needs_attention(&me) {
+    loop {
         if me.process.life.is_ending() || me.must_exit.load(Ordering::Acquire) {
             if me.process.life.claim_dump_of_kill() {
                 <Kwab as Observer>::process_dies(&me, user, &SigInfo::kernel(sig::KILL));
@@ -30,8 +30,14 @@ pub fn deliver(user: &mut UserFrame) {
             jobs::park(&me);
             continue;
         }
-        let Some(info) = take(&me, SigSet(!me.signals.blocked().0)) else { break };
-        act(&me, user, &info);
+        let wanted = SigSet(!me.signals.blocked().0);
+        if pending_set(&me).0 & wanted.0 == 0 {
+            break;
+        }
+        // Not moved out of what it was taken into.
+        let taken = take(&me, wanted);
+        let Some(info) = &taken else { break };
+        act(&me, user, info);
     }
     settle_restart(&me, user, None);
     restore_mask(&me);

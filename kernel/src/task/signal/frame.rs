@@ -13,7 +13,7 @@ use machine::thread::running;
 
 use super::{AltStack, set_blocked};
 use crate::task::Task;
-use crate::trace::event;
+use crate::trace::{self, Category, event};
 use crate::user;
 
 /// Writes the frame for a handler and points `user` at it.
@@ -46,31 +46,38 @@ pub fn push(
         return Err(Errno::EFAULT);
     }
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
+    let out = words(me, user.registers(), disposition.restorer, &reported, (old_mask, fpu_at), info);
+    user::write_words(sp, &out)?;
+    if trace::is_on(Category::Signal) {
+        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+        event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
+    }
+    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
+    Ok(())
+}
+
+/// The frame's words. Each is given at once: filled with zeros first, most would be stored twice.
+#[inline(always)]
+fn words(
+    me: &Task,
+    regs: &Registers,
+    restorer: u64,
+    reported: &AltStack,
+    (old_mask, fpu_at): (SigSet, u64),
+    info: &SigInfo,
+) -> [u64; FRAME_WORDS] {
     let trap = me.last_trap();
     let segments = regs.cs & 0xffff | (regs.ss & 0xffff) << 48;
-    let mut out = [0; FRAME_WORDS];
-    out[..GREGS + GENERAL].copy_from_slice(&[
-        disposition.restorer,
+    #[rustfmt::skip]
+    let mut out: [u64; FRAME_WORDS] = [
+        restorer,
         UC_FLAGS,
         0,
         reported.base,
-        stack_flags(&reported, regs.rsp),
+        stack_flags(reported, regs.rsp),
         reported.size,
-        regs.r8,
-        regs.r9,
-        regs.r10,
-        regs.r11,
-        regs.r12,
-        regs.r13,
-        regs.r14,
-        regs.r15,
-        regs.rdi,
-        regs.rsi,
-        regs.rbp,
-        regs.rbx,
-        regs.rdx,
-        regs.rax,
-        regs.rcx,
+        regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
+        regs.rdi, regs.rsi, regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx,
         regs.rsp,
         regs.rip,
         regs.rflags,
@@ -80,23 +87,25 @@ pub fn push(
         old_mask.0,
         trap.addr,
         fpu_at,
-    ]);
-    out[SIGMASK] = old_mask.0;
+        // The rest of sigcontext, `uc_sigmask`, and the siginfo.
+        0, 0, 0, 0, 0, 0, 0, 0,
+        old_mask.0,
+        0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
+    ];
     if let Some(siginfo) = out.last_chunk_mut() {
         info.write(siginfo);
     }
-    user::write_words(sp, &out)?;
-    event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
-    event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
-    user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
-    Ok(())
+    out
 }
 
 /// `rt_sigreturn`: takes registers, FPU state, mask and alternate stack back from the frame the stack pointer is at.
 pub fn pop(me: &Task, user: &mut UserFrame) -> Result<(), Errno> {
     // The handler's return popped the restorer's address.
     let base = user.sp().wrapping_sub(8);
-    let words: [u64; SIGINFO] = user::read_words(base)?;
+    user::with_words(base, |words| restore(me, user, words))?
+}
+
+fn restore(me: &Task, user: &mut UserFrame, words: &[u64; SIGINFO]) -> Result<(), Errno> {
     let word = |index: usize| words[index];
     check_segments(word(1), word(GREGS + 18))?;
     let fpu_at = word(GREGS + 23);
@@ -178,8 +187,6 @@ const USER_CODE: u16 = 0x33;
 const USER_STACK: u16 = 0x2b;
 /// Index of the first general register in words from the frame's start.
 const GREGS: usize = 6;
-/// Words of sigcontext in use, from there.
-const GENERAL: usize = 24;
 /// Index of `uc_sigmask`: return address, five words, 32 words of sigcontext.
 const SIGMASK: usize = GREGS + 32;
 /// Index of the siginfo.

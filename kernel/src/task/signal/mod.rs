@@ -101,6 +101,7 @@ impl ThreadSignals {
 }
 
 /// Changes the running thread's mask.
+#[inline]
 pub fn set_blocked(me: &Task, mask: SigSet) {
     let old = me.signals.blocked();
     let mask = mask.without(SigSet::UNBLOCKABLE);
@@ -108,16 +109,24 @@ pub fn set_blocked(me: &Task, mask: SigSet) {
         return;
     }
     me.signals.blocked.store(mask.0, Ordering::SeqCst);
-    if needs_attention(me) {
+    let shared = me.process.signals.pending.set().0;
+    // An end or a stop does not ask for the mask: who ends or stops a thread tells it.
+    if (me.signals.pending.set().0 | shared) & !mask.0 != 0 {
         machine::cpu::request_work();
     }
-    let shared = me.process.signals.pending.set().0 & mask.0 & !old.0;
-    if shared != 0 {
-        // What this thread no longer takes, another may.
-        for thread in me.process.threads.list() {
-            if shared & !thread.signals.blocked().0 != 0 {
-                sched::notify(&thread, false);
-            }
+    let left = shared & mask.0 & !old.0;
+    if left != 0 {
+        leave_to_others(me, left);
+    }
+}
+
+/// What this thread no longer takes, another may.
+#[cold]
+#[inline(never)]
+fn leave_to_others(me: &Task, left: u64) {
+    for thread in me.process.threads.list() {
+        if left & !thread.signals.blocked().0 != 0 {
+            sched::notify(&thread, false);
         }
     }
 }
@@ -163,8 +172,15 @@ pub fn pending_set(task: &Task) -> SigSet {
 }
 
 /// Takes the next signal among `wanted` from the thread or its process.
+#[inline]
 pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
-    let mut info = task.signals.pending.take(wanted).or_else(|| task.process.signals.pending.take(wanted));
+    let (own, shared) = (&task.signals.pending, &task.process.signals.pending);
+    let from = if own.set().0 & wanted.0 != 0 { own } else { shared };
+    let mut info = from.take(wanted);
+    if info.is_none() && shared.set().0 & wanted.0 != 0 {
+        // Another thread has discarded, or taken, what was seen first.
+        info = shared.take(wanted);
+    }
     if let Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) = &mut info {
         note_timer(task, cause);
     }
@@ -278,14 +294,14 @@ fn prepare(process: &Arc<Process>, thread: Option<&Thread>, info: &SigInfo) -> b
         discard(process, SigSet::STOPS);
     }
     let disposition = process.signals.action(info.signal);
-    let (mut blocked, mut wanted) = (true, false);
-    process.threads.with(|threads| {
-        for thread in threads {
-            blocked &= thread.signals.blocked().has(info.signal);
-            wanted |= SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
-        }
-    });
-    let blocked = thread.map_or(blocked, |thread| thread.signals.blocked().has(info.signal));
+    let is_blocked = |thread: &Thread| thread.signals.blocked().has(info.signal);
+    let is_wanted = |thread: &Thread| SigSet(thread.signals.waiting_for.load(Ordering::Acquire)).has(info.signal);
+    let (blocked, wanted) = match thread {
+        Some(thread) => (is_blocked(thread), is_wanted(thread)),
+        None => process.threads.with(|threads| {
+            (threads.iter().all(|thread| is_blocked(thread)), threads.iter().any(|thread| is_wanted(thread)))
+        }),
+    };
     if !blocked && !wanted {
         if disposition.ignores(info.signal) {
             return false;
@@ -320,6 +336,14 @@ pub fn discard(process: &Process, set: SigSet) {
     });
     if any {
         process.timers.discarded(set);
+    }
+}
+
+/// [`discard`] by a thread of the process. One without others looks at its own alone: only it could add any.
+#[inline]
+pub fn discard_own(me: &Task, set: SigSet) {
+    if me.process.threads.count() > 1 || pending_set(me).0 & set.0 != 0 {
+        discard(&me.process, set);
     }
 }
 

@@ -261,7 +261,7 @@ unsafe extern "C" {
 
 /// Allow this processor to touch user pages, for the length of one copy.
 #[inline]
-fn open() {
+pub(super) fn open() {
     if super::features::has(Feature::Smap) {
         // SAFETY: STAC exists with SMAP; the copies below touch only the addresses they were given.
         unsafe { asm!("stac", options(nostack)) };
@@ -269,7 +269,7 @@ fn open() {
 }
 
 #[inline]
-fn close() {
+pub(super) fn close() {
     if super::features::has(Feature::Smap) {
         // SAFETY: CLAC exists with SMAP.
         unsafe { asm!("clac", options(nostack)) };
@@ -391,6 +391,41 @@ fallible_move!(load8, store8, u8, reg_byte, "", "byte");
 fallible_move!(load16, store16, u16, reg, ":x", "word");
 fallible_move!(load32, store32, u32, reg, ":e", "dword");
 fallible_move!(load64, store64, u64, reg, ":r", "qword");
+
+/// Load four words; `Err` on a fault.
+///
+/// # Safety
+/// All of `from` is in the user half.
+#[inline]
+pub(crate) unsafe fn load_four(from: *const u64) -> Result<[u64; 4], ()> {
+    let [a, b, c, d]: [u64; 4];
+    let failed: u32;
+    open();
+    // SAFETY: the caller's; the fix-ups leave `failed` at 1.
+    unsafe {
+        asm!(
+            "mov {failed:e}, 1",
+            "20: mov {a}, [{from}]",
+            "21: mov {b}, [{from} + 8]",
+            "22: mov {c}, [{from} + 16]",
+            "23: mov {d}, [{from} + 24]",
+            "xor {failed:e}, {failed:e}",
+            "29:",
+            ".pushsection .fixups, \"aw\"", ".balign 8",
+            ".quad 20b, 29b, 21b, 29b, 22b, 29b, 23b, 29b",
+            ".popsection",
+            a = out(reg) a,
+            b = out(reg) b,
+            c = out(reg) c,
+            d = out(reg) d,
+            failed = out(reg) failed,
+            from = in(reg) from,
+            options(nostack),
+        );
+    }
+    close();
+    if failed == 0 { Ok([a, b, c, d]) } else { Err(()) }
+}
 
 /// Compare and exchange a word; `Err` on a fault.
 ///

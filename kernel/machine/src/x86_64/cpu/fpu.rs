@@ -10,6 +10,10 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::features::{self, Feature, cpuid};
 
+mod user;
+
+pub(crate) use user::{load_from_user, save_to_user};
+
 /// FXSAVE area and XSAVE header: the least there is.
 pub(crate) const LEGACY: usize = 512;
 const HEADER: usize = 64;
@@ -22,10 +26,10 @@ const MXCSR_MASK_OFFSET: usize = 28;
 const MXCSR_DEFAULT: u32 = 0x1f80;
 const FCW_DEFAULT: u16 = 0x37f;
 /// Where Linux describes the area to programs: `struct _fpx_sw_bytes` in the unused end of the FXSAVE area.
-const SOFTWARE_OFFSET: usize = 464;
-const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
+pub(crate) const SOFTWARE_OFFSET: usize = 464;
+pub(crate) const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
 /// What a program expects behind the image.
-pub(crate) const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
+const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
 const FP_XSTATE_MAGIC2_SIZE: usize = 4;
 
 static SIZE: AtomicU32 = AtomicU32::new(LEGACY as u32);
@@ -46,6 +50,12 @@ pub(crate) fn init() {
 /// The states an area holds, as bits of XCR0.
 pub(crate) fn saved_states() -> u64 {
     FEATURES.load(Ordering::Relaxed)
+}
+
+/// Bytes of a signal frame's image, with what follows it.
+#[inline]
+pub(crate) fn size_for_user() -> usize {
+    size() + FP_XSTATE_MAGIC2_SIZE
 }
 
 /// Bytes of an area.
@@ -136,25 +146,6 @@ pub(crate) unsafe fn load(area: *const u8) {
         } else {
             asm!("fxrstor64 [{}]", in(reg) area, options(nostack, preserves_flags));
         }
-    }
-}
-
-/// Describe the image in `area` to a program, as Linux does, in bytes the processor leaves alone.
-///
-/// # Safety
-/// As for [`fresh`].
-pub(crate) unsafe fn describe(area: *mut u8) {
-    let features = FEATURES.load(Ordering::Relaxed);
-    let words: [u32; 5] = [
-        FP_XSTATE_MAGIC1,
-        (size() + FP_XSTATE_MAGIC2_SIZE) as u32,
-        features as u32,
-        (features >> 32) as u32,
-        size() as u32,
-    ];
-    if features::has(Feature::Xsave) {
-        // SAFETY: the software-reserved bytes are inside the area.
-        unsafe { area.add(SOFTWARE_OFFSET).cast::<[u32; 5]>().write(words) };
     }
 }
 
