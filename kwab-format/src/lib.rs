@@ -43,8 +43,8 @@
 //! ```
 //!
 //! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and
-//! [`walk`], [`armour`] (the form for a shared serial console) and [`parity`] (what mends it), [`stream`] (dumps inside a larger run of bytes),
-//! [`tail`] (the end section and index of a large dump), [`lz4`].
+//! [`walk`], [`armour`] (the form for a shared serial console) and [`parity`] (what mends it), [`stream`] (dumps inside
+//! a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].
 #![no_std]
 #![cfg_attr(
     not(test),

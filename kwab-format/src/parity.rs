@@ -103,7 +103,8 @@ impl Parity {
     /// A position that is not the next one begins again there, and a group without its front gets no parity lines.
     pub fn push(&mut self, dump: DumpId, position: u32, bytes: &[u8], emit: &mut impl FnMut(&[u8]) -> bool) -> bool {
         if position != self.next {
-            *self = Self { next: position, whole: position.is_multiple_of(GROUP_BYTES as u32), ..Self::new() };
+            self.columns.fill(Checks::NONE);
+            (self.next, self.whole) = (position, position.is_multiple_of(GROUP_BYTES as u32));
         }
         let mut all = true;
         for &byte in bytes {
@@ -125,14 +126,17 @@ impl Parity {
 
     /// The lines of the group; what follows begins another.
     fn print(&mut self, dump: DumpId, emit: &mut impl FnMut(&[u8]) -> bool) -> bool {
-        let (columns, whole) = (self.columns, self.whole);
-        (self.columns, self.whole) = ([Checks::NONE; LINE_BYTES], self.next.is_multiple_of(GROUP_BYTES as u32));
         let mut out = [0; LINE_LEN + 1];
         let mut all = true;
-        for row in (0..ROWS as u8).filter(|_| whole) {
-            let bytes = columns.map(|checks| checks.get(usize::from(row)));
+        for row in (0..ROWS as u8).filter(|_| self.whole) {
+            let mut bytes = [0; LINE_BYTES];
+            for (byte, checks) in bytes.iter_mut().zip(&self.columns) {
+                *byte = checks.get(usize::from(row));
+            }
             all &= emit(encode_line(&Row { dump: dump.short(), end: self.next, row, bytes }, &mut out));
         }
+        self.columns.fill(Checks::NONE);
+        self.whole = self.next.is_multiple_of(GROUP_BYTES as u32);
         all
     }
 }

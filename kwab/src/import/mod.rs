@@ -35,6 +35,7 @@ pub mod lines;
 pub mod made;
 pub mod mend;
 pub mod open;
+pub mod parity;
 pub mod pending;
 pub mod printed;
 pub mod processes;

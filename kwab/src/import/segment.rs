@@ -7,6 +7,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use kwab_format::armour::LINE_BYTES;
 use kwab_format::record::{Counter, Identity, Note, NoteKind, Reason, Source, Stamp};
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{AnyRecord, BootId, DumpId, FileHeader, Item, Reader, Records, SectionHeader, SectionKind};
@@ -265,13 +266,22 @@ impl Segment {
 
     /// Merges a dump that the kernel itself wrote onto the console; `true` when it tells the cause.
     fn write_assembly(&mut self) -> bool {
-        let Some(assembly) = self.assembly.take() else { return false };
+        let Some(mut assembly) = self.assembly.take() else { return false };
+        let mended = assembly.mend().unwrap_or(0);
         let (came, missing) = assembly.coverage();
         let lines = assembly.lines;
         let mut note = |text: String, kind| {
             let note = Note { kind: Some(kind), text: Some(text.as_bytes()), ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);
         };
+        if mended > 0 {
+            let text = format!(
+                "{} lines of the dump the kernel printed were lost or damaged on the way and are mended by its parity \
+                 lines ({mended} of {came} bytes)",
+                mended.div_ceil(LINE_BYTES as u64)
+            );
+            note(text, NoteKind::REMARK);
+        }
         if missing > 0 {
             let text = format!(
                 "{missing} bytes of the dump the kernel printed are missing ({came} were received, in {lines} lines)"
