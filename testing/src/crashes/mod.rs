@@ -3,7 +3,7 @@
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
 //! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
 //! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`], [`state`]),
-//! the channel ([`channels`]), how much memory was asked for ([`levels`]).
+//! the channel ([`channels`]), a line that damages what goes over it ([`noise`]), how much memory was asked for ([`levels`]).
 
 pub mod channels;
 pub mod deaths;
@@ -11,6 +11,7 @@ pub mod elfcore;
 pub mod kills;
 pub mod levels;
 pub mod memory;
+pub mod noise;
 pub mod programs;
 pub mod qmp;
 pub mod seen;
