@@ -1,4 +1,4 @@
-//! What a noisy serial line or a lost header takes of a dump: nothing that triage says.
+//! What a noisy serial line, a lost header or a damaged payload takes of a dump, and what is still delivered.
 
 mod common;
 
@@ -8,7 +8,7 @@ use common::{folder, run, stdout_of, text};
 use kwab::format::armour::ArmourSink;
 use kwab::format::parity::{Parity, ParitySink};
 use kwab::format::sink::Sink;
-use kwab::format::{DumpId, Item, Reader};
+use kwab::format::{DumpId, Item, Reader, SectionKind};
 
 /// A dump of a real kernel, as that prints it.
 fn console(parity: bool) -> Vec<u8> {
@@ -104,4 +104,32 @@ fn a_dump_whose_file_header_and_first_section_header_are_lost_says_the_same_in_t
             assert_eq!(told, expected, "{name}");
         }
     }
+}
+
+#[test]
+fn records_of_a_section_with_a_wrong_checksum_are_delivered_marked_on_request_and_else_not() {
+    let folder = folder();
+    let at = folder.path();
+    let mut dump = std::fs::read("../testing/dumps/null-dereference.kwab").expect("checked in");
+    let reader = Reader::new(&dump).expect("a dump");
+    let is_memory = |item: &Item<'_>| matches!(item, Item::Section(it) if it.header.kind == SectionKind::REGISTERS);
+    let Some(Item::Section(section)) = reader.sections().find(is_memory) else { panic!("it has registers") };
+    let last = section.offset + section.header.total_len() as usize - 5;
+    std::fs::write(at.join("whole.kwab"), &dump).expect("written");
+    let whole = stdout_of(at, &["cat", "whole.kwab", "registers"]);
+    assert_eq!(stdout_of(at, &["cat", "whole.kwab", "registers", "--untrusted"]), whole, "nothing is wrong");
+    let before = hypotheses(at, "whole.kwab");
+    dump[last] ^= 1;
+    std::fs::write(at.join("bent.kwab"), dump).expect("written");
+    let without = run(at, &["cat", "bent.kwab", "registers"]);
+    let with = run(at, &["cat", "bent.kwab", "registers", "--untrusted"]);
+    assert_eq!((without.status.code(), with.status.code()), (Some(2), Some(3)));
+    let lines: Vec<serde_json::Value> =
+        text(&with.stdout).lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert!(!lines.is_empty() && lines.iter().all(|line| line["untrusted"] == true), "{lines:?}");
+    assert_eq!(lines.len(), whole.lines().count(), "a bit of a value is wrong, every record is there");
+    assert!(text(&with.stderr).contains("is wrong: what it says is marked"), "{}", text(&with.stderr));
+    // What triage concludes from registers is gone with them.
+    assert_ne!(hypotheses(at, "bent.kwab"), before);
+    assert!(!text(&run(at, &["inspect", "bent.kwab", "--json"]).stdout).contains("untrusted"));
 }
