@@ -54,6 +54,7 @@ impl CrashesArguments {
             "idle-hour",
             "levels",
             "kills",
+            "kills-full",
         ]
         .map(String::from)
         .to_vec();
@@ -135,20 +136,23 @@ const PARTS: &[(&str, Part)] = &[
         };
         vec![("beside QEMU's dump".into(), memory::compare(2, consent).map(text))]
     }),
-    ("kills", |arguments, consent| {
-        let text = |t: kills::Tally| {
-            let (empty, cut, whole, sections) = (t.empty, t.cut, t.whole, t.sections);
-            let cuts = t.cuts.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-            format!(
-                "{empty} before the first section, {cut} cut, {whole} whole; {sections} sound sections\n          \
-                 cut after 0, 1, 2 … whole sections: {cuts}"
-            )
-        };
-        let outcome = kills::run(arguments.kills, arguments.seed, consent).map(text);
-        vec![(format!("{} machines", arguments.kills), outcome)]
-    }),
+    ("kills", |arguments, consent| kill(kills::What::Usual, arguments, consent)),
+    ("kills-full", |arguments, consent| kill(kills::What::Full, arguments, consent)),
     ("cost", |_, consent| vec![("one dump".into(), cost(consent))]),
 ];
+
+fn kill(what: kills::What, arguments: &CrashesArguments, consent: Consent) -> Tried {
+    let text = |t: kills::Tally| {
+        let (empty, cut, whole, sections) = (t.empty, t.cut, t.whole, t.sections);
+        let cuts = t.cuts.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        format!(
+            "{empty} before the first section, {cut} cut, {whole} whole; {sections} sound sections\n          \
+             cut after 0, 1, 2 … whole sections: {cuts}"
+        )
+    };
+    let outcome = kills::run(what, arguments.kills, arguments.seed, consent).map(text);
+    vec![(format!("{} machines", arguments.kills), outcome)]
+}
 
 /// Runs the command.
 pub fn run(arguments: &CrashesArguments, consent: Consent) -> Result<ExitCode> {
