@@ -6,7 +6,7 @@
 //! of a group stand 48 parity lines; number R has check byte R of every column. A group loses nothing while the lost
 //! lines and twice the wrong bytes of a column are together at most 48 of its 240.
 //!
-//! A line is `KP1:` dump `:` end `:` row `:` data `:` CRC `;`, where the end is the position behind the last byte of the
+//! A line is `KP1:` dump `:` end `:` row `:` data `:` CRC `;`. The end is the position behind the last byte of the
 //! group. Readers that know only [`crate::armour`] skip it as text.
 
 use crate::armour::{BODY, LINE_BYTES, Line, take_bytes, take_hex};
@@ -39,7 +39,8 @@ pub struct Row {
 /// The position of the first byte of the group that ends before `end`.
 #[must_use]
 pub const fn group_start(end: u32) -> u32 {
-    end.saturating_sub(1) / GROUP_BYTES as u32 * GROUP_BYTES as u32
+    let last = end.saturating_sub(1);
+    last.saturating_sub((last as usize % GROUP_BYTES) as u32)
 }
 
 /// Decodes a parity line at the front of `text`; also says how long it is.

@@ -47,11 +47,11 @@ impl Checks {
     }
 }
 
-/// Mends `word`, whose last [`CHECKS`] bytes are its check bytes; `missing` has the indices of bytes that are not known,
+/// Mends `word`, whose last [`CHECKS`] bytes are its check bytes; `missing` has the indices of bytes that are unknown,
 /// each once. Returns how many bytes were changed; `None` when more is wrong than can be mended, with `word` as it was.
 ///
-/// A word with more wrong bytes than the code can mend may come out as another word of the code: what it means has to be
-/// checked by other means, as a section is by its CRC.
+/// A word with more wrong bytes than the code can mend may come out as another one of the code: whether it is right has
+/// to be checked by other means, as a section is by its CRC.
 #[must_use]
 pub fn mend(word: &mut [u8], missing: &[u8]) -> Option<usize> {
     if word.len() > MOST_BYTES || word.len() <= CHECKS || missing.len() > CHECKS {

@@ -4,7 +4,7 @@
 //! stood in the log, everything else as JSON lines. A terminal gets control characters
 //! escaped, unless `--raw`; a pipe gets the bytes. `--payload` gives the bytes of the dump.
 //!
-//! Sections whose checksum is wrong are left out and named. With `--untrusted` their records follow the sound ones, each
+//! Sections whose checksum is wrong are left out and named. With `--untrusted` their records follow the sound ones, all
 //! marked: text by `untrusted: ` before it, an object by its member `untrusted`. No other command reads them.
 
 use std::io::{self, IsTerminal as _, Write};

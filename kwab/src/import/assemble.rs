@@ -12,7 +12,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt as _;
 
 use kwab_format::armour::Chunk;
-use kwab_format::parity::Row;
+use kwab_format::parity::{Row, group_start};
 
 use super::parity::{Damage, Group};
 
@@ -88,11 +88,14 @@ impl Assembly {
     /// Those of the temporary file.
     pub fn mend(&mut self) -> io::Result<u64> {
         let before = self.came;
-        let damage = std::mem::take(&mut self.damage);
-        for mut group in damage.groups() {
-            if self.fresh(group.range()).is_empty() {
+        let placed = std::mem::take(&mut self.damage).placed();
+        for end in placed.ends() {
+            let range = u64::from(group_start(end))..u64::from(end);
+            let missing = self.fresh(range).iter().map(|hole| hole.end - hole.start).sum();
+            if !placed.may_mend(end, missing) {
                 continue;
             }
+            let mut group = placed.group(end);
             self.file.flush()?;
             self.fill(&mut group)?;
             for (position, bytes) in group.mended() {

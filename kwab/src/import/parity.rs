@@ -1,8 +1,8 @@
 //! Makes bytes of an armoured dump that were lost or damaged on the way from its parity lines (FORMAT.md 5.4).
 //!
-//! A damaged line still has most of its bytes. What of its frame is known (the prefix, the dump's id, the colons) says
-//! where it stands in the text, its digits and the lines around it where in the dump. Its bytes are *doubtful*: a column
-//! may change them, but never a byte of a line whose CRC is right, and a column that would is not mended.
+//! A damaged line still has most of its bytes. What of its frame is known (prefix, the dump's id, colons) says where it
+//! stands in the text, its digits and the lines around it where in the dump. Its bytes are *doubtful*: a column may
+//! change them, but never a byte of a line whose CRC is right, and a column that would is not mended.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -11,7 +11,7 @@ use kwab_format::armour::LINE_BYTES;
 use kwab_format::parity::{GROUP_BYTES, ROWS, Row, decode_line, group_start};
 use kwab_format::reed_solomon::{CHECKS, mend};
 
-use self::frame::{Frame, Kind};
+use self::frame::{LineKind, TornFrame};
 
 mod frame;
 
@@ -37,7 +37,7 @@ pub struct Damage {
 /// A damaged line, and what came before it.
 #[derive(Debug)]
 struct TornLine {
-    frame: Frame,
+    frame: TornFrame,
     /// The position behind the last byte that came.
     next: u32,
     last: Option<(u32, u8)>,
@@ -65,42 +65,90 @@ impl Damage {
         looks
     }
 
-    /// The groups that have parity lines, with what came of these and with the damaged lines.
-    pub fn groups(self) -> impl Iterator<Item = Group> {
+    /// Finds out where the damaged lines belong.
+    pub fn placed(self) -> Placed {
         let longest = self.rows.last_key_value().map_or(0, |((end, _), _)| *end);
         // Only the last group of a dump may be shorter.
         let ends = self.rows.keys().map(|(end, _)| *end);
         let ends =
             ends.filter(|end| *end == longest || end.is_multiple_of(GROUP_BYTES as u32)).collect::<BTreeSet<_>>();
-        let mut groups: BTreeMap<u32, Group> = ends.iter().map(|end| (group_start(*end), Group::new(*end))).collect();
-        for ((end, row), bytes) in &self.rows {
-            if let Some(group) = groups.get_mut(&group_start(*end)).filter(|group| group.end == *end) {
-                group.row(*row, bytes.iter().map(|byte| Some(*byte)), Trust::Sound);
-            }
-        }
-        let (mut data, mut row) = (Chain::default(), Chain::default());
-        for TornLine { frame, next, last } in &self.torn {
+        let mut doubtful: BTreeMap<u32, Vec<(usize, TornPlace)>> = BTreeMap::new();
+        let (mut data, mut parity) = (Chain::default(), Chain::default());
+        for (number, TornLine { frame, next, last }) in self.torn.iter().enumerate() {
             match frame.kind {
-                Kind::Data => {
+                LineKind::Data => {
                     let Some(position) = frame.position(data.expected(*next)) else { continue };
-                    data.went_on(*next, position.saturating_add(frame.bytes.len() as u32));
-                    for (at, byte) in (position..).zip(&frame.bytes) {
-                        if let (Some(group), Some(byte)) = (groups.get_mut(&group_start(at.saturating_add(1))), byte) {
-                            group.put(at, *byte, Trust::Doubtful);
-                        }
+                    let end = position.saturating_add(frame.bytes.len() as u32);
+                    data.went_on(*next, end);
+                    // A line may begin in one group and end in the next.
+                    for start in BTreeSet::from([group_start(position.saturating_add(1)), group_start(end)]) {
+                        doubtful.entry(start).or_default().push((number, TornPlace::Position(position)));
                     }
                 }
-                Kind::Parity => {
+                LineKind::Parity => {
                     let expected = last.map(|(end, row)| (end, row + 1));
-                    let Some((end, number)) = frame.row(row.expected(expected), &ends) else { continue };
-                    row.went_on(expected, Some((end, number + 1)));
-                    if let Some(group) = groups.get_mut(&group_start(end)).filter(|group| group.end == end) {
-                        group.row(number, frame.bytes.iter().copied(), Trust::Doubtful);
+                    let Some((end, row)) = frame.row(parity.expected(expected), &ends) else { continue };
+                    parity.went_on(expected, Some((end, row + 1)));
+                    doubtful.entry(group_start(end)).or_default().push((number, TornPlace::Row(row)));
+                }
+            }
+        }
+        Placed { damage: self, ends, doubtful }
+    }
+}
+
+/// Where a damaged line belongs.
+#[derive(Debug, Clone, Copy)]
+enum TornPlace {
+    /// Its first byte in the dump.
+    Position(u32),
+    /// A parity line of its group.
+    Row(u8),
+}
+
+/// What came of a dump beside its sound lines, by group.
+#[derive(Debug)]
+pub struct Placed {
+    damage: Damage,
+    ends: BTreeSet<u32>,
+    /// The damaged lines by the start of their group.
+    doubtful: BTreeMap<u32, Vec<(usize, TornPlace)>>,
+}
+
+impl Placed {
+    /// The ends of the groups that have parity lines.
+    pub fn ends(&self) -> impl Iterator<Item = u32> {
+        self.ends.iter().copied()
+    }
+
+    /// Whether the group that ends there can be mended at all, if so many of its bytes did not come on sound lines: a
+    /// column needs as many of its bytes and check bytes as it has bytes.
+    pub fn may_mend(&self, end: u32, missing: u64) -> bool {
+        let doubtful = self.doubtful.get(&group_start(end)).map_or(0, Vec::len);
+        let rows = self.damage.rows.range((end, 0)..=(end, u8::MAX)).count();
+        let length = u64::from(end - group_start(end));
+        let most = length - missing + (rows + doubtful * LINE_BYTES) as u64;
+        missing > 0 && most >= length.div_ceil(LINE_BYTES as u64)
+    }
+
+    /// The group that ends there, with its parity lines and damaged lines.
+    pub fn group(&self, end: u32) -> Group {
+        let mut group = Group::new(end);
+        for ((_, row), bytes) in self.damage.rows.range((end, 0)..=(end, u8::MAX)) {
+            group.row(*row, bytes.iter().map(|byte| Some(*byte)), Trust::Sound);
+        }
+        for (number, place) in self.doubtful.get(&group.start).into_iter().flatten() {
+            let bytes = self.damage.torn.get(*number).map_or(&[][..], |torn| &torn.frame.bytes);
+            match *place {
+                TornPlace::Row(row) => group.row(row, bytes.iter().copied(), Trust::Doubtful),
+                TornPlace::Position(position) => {
+                    for (at, byte) in (u64::from(position)..).zip(bytes) {
+                        byte.iter().for_each(|byte| group.put(at, *byte, Trust::Doubtful));
                     }
                 }
             }
         }
-        groups.into_values()
+        group
     }
 }
 
@@ -155,7 +203,7 @@ impl Group {
     /// Bytes at `position` that came on sound lines.
     pub fn sound(&mut self, position: u64, bytes: &[u8]) {
         for (at, byte) in (position..).zip(bytes) {
-            self.put(u32::try_from(at).unwrap_or(u32::MAX), *byte, Trust::Sound);
+            self.put(at, *byte, Trust::Sound);
         }
     }
 
@@ -163,10 +211,9 @@ impl Group {
         (self.end - self.start) as usize
     }
 
-    fn put(&mut self, position: u32, byte: u8, trust: Trust) {
-        let at = position.wrapping_sub(self.start) as usize;
-        if at < self.len() {
-            self.set(at, byte, trust);
+    fn put(&mut self, position: u64, byte: u8, trust: Trust) {
+        if self.range().contains(&position) {
+            self.set((position - u64::from(self.start)) as usize, byte, trust);
         }
     }
 

@@ -81,6 +81,7 @@ mod tests {
     fn a_forged_event_or_armoured_line_does_not_begin_like_one() {
         assert_eq!(passed(&[b"DBG {\"type\":\"panic\"}\n"]), "DBG \\{\"type\":\"panic\"}\n");
         assert_eq!(passed(&[b"xKW1:0011\nKW", b"1", b":"]), "xKW1\\:0011\nKW1\\:");
+        assert_eq!(passed(&[b"KP1:0011"]), "KP1\\:0011");
         assert_eq!(
             passed(&[b"[PAN", b"IC] CPU 0\n", b"Kernel panic - not syncing: no\n"]),
             "[PANI\\C] CPU 0\nKernel panic - not syncin\\g: no\n"

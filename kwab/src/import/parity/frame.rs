@@ -7,7 +7,7 @@ use kwab_format::parity::{GROUP_BYTES, ROWS};
 
 /// What a damaged line was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum LineKind {
     /// An armoured line.
     Data,
     /// A parity line.
@@ -16,8 +16,8 @@ pub(super) enum Kind {
 
 /// A damaged line.
 #[derive(Debug)]
-pub(super) struct Frame {
-    pub(super) kind: Kind,
+pub(super) struct TornFrame {
+    pub(super) kind: LineKind,
     /// The position, or the end of the group: eight digits as they came.
     number: [u8; 8],
     /// The two digits of a parity line's row.
@@ -36,7 +36,7 @@ const BODY: usize = LINE_BYTES / 3 * 4;
 const FAR: u32 = GROUP_BYTES as u32;
 
 /// The lines of the dump with the short id `dump` that stand in `text`, damaged or not.
-pub(super) fn frames(dump: u32, text: &[u8]) -> Vec<Frame> {
+pub(super) fn frames(dump: u32, text: &[u8]) -> Vec<TornFrame> {
     let id = format!("{dump:08x}");
     let mut frames = Vec::new();
     let mut at = 0;
@@ -53,7 +53,7 @@ pub(super) fn frames(dump: u32, text: &[u8]) -> Vec<Frame> {
 }
 
 /// The line at the front of `text`, and its length.
-fn frame(id: &[u8], text: &[u8]) -> Option<(Frame, usize)> {
+fn frame(id: &[u8], text: &[u8]) -> Option<(TornFrame, usize)> {
     let head = text.first_chunk::<HEAD>()?;
     if head[12] != b':' && head[21] != b':' {
         return None;
@@ -69,21 +69,21 @@ fn frame(id: &[u8], text: &[u8]) -> Option<(Frame, usize)> {
     let data = usize::from(head[1] == b'W') + is(HEAD + BODY, b':') + is(HEAD + BODY + 9, b';');
     let parity = usize::from(head[1] == b'P') + is(HEAD + 2, b':') + is(HEAD + 3 + BODY, b':');
     let parity = parity + is(HEAD + 3 + BODY + 9, b';');
-    let kind = if parity > data { Kind::Parity } else { Kind::Data };
+    let kind = if parity > data { LineKind::Parity } else { LineKind::Data };
     let (first, row) = match kind {
-        Kind::Data => (HEAD, [b'0'; 2]),
-        Kind::Parity => (HEAD + 3, *text.get(HEAD..)?.first_chunk::<2>()?),
+        LineKind::Data => (HEAD, [b'0'; 2]),
+        LineKind::Parity => (HEAD + 3, *text.get(HEAD..)?.first_chunk::<2>()?),
     };
     let full = is(first + BODY, b':') + is(first + BODY + 9, b';') > 0;
     let ends = |length: &usize| is(first + length, b':') + is(first + length + 9, b';') == 2;
     let length = if full { BODY } else { (2..BODY).filter(|length| length % 4 != 1).find(ends).unwrap_or(0) };
     let digits = text.get(first..first + length).unwrap_or_default();
     let number = *head[13..21].first_chunk::<8>()?;
-    let frame = Frame { kind, number, row, bytes: bytes(digits) };
+    let frame = TornFrame { kind, number, row, bytes: bytes(digits) };
     Some((frame, (first + length + 10).min(text.len())))
 }
 
-impl Frame {
+impl TornFrame {
     /// The position of its first byte; the lines before it let `expected` be expected.
     pub(super) fn position(&self, expected: u32) -> Option<u32> {
         let wrong = self.wrong_digits(expected);

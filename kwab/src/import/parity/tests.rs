@@ -1,9 +1,10 @@
 //! A noisy line costs nothing up to what the parity lines can mend, and never gives another dump.
 
 use kwab_format::DumpId;
-use kwab_format::armour::{Found, Lines};
-use kwab_format::parity::{Parity, ParitySink};
+use kwab_format::armour::{Found, LINE_BYTES, LINE_LEN, Lines, decode_line, encode_line};
+use kwab_format::parity::{GROUP_BYTES, Parity, ParitySink, Row};
 use kwab_format::sink::Sink as _;
+use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::super::assemble::Assembly;
@@ -140,12 +141,27 @@ fn noise_beyond_what_can_be_mended_gives_no_wrong_byte() {
     }
 }
 
+#[test]
+fn parity_lines_of_far_groups_are_not_put_together() {
+    let chunk = |position| {
+        let mut out = [0; LINE_LEN + 1];
+        decode_line(encode_line(DumpId(7), position, &[1; 48], &mut out)).expect("a sound line").0
+    };
+    let mut assembly = Assembly::new(&chunk(0)).expect("a temporary file");
+    for number in 1..100_000 {
+        let end = number * GROUP_BYTES as u32;
+        assembly.add_row(&Row { dump: 7, end, row: 3, bytes: [1; LINE_BYTES] });
+    }
+    // None of these groups is ever put together: 23 KB each, 2.3 GB.
+    assert_eq!(assembly.mend().expect("a temporary file"), 0);
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn any_text_about_and_inside_a_dump_is_survived(
-        edits in proptest::collection::vec((any::<u16>(), 0usize..40, proptest::collection::vec(any::<u8>(), 0..40)), 0..40),
+        edits in vec((any::<u16>(), 0usize..40, vec(any::<u8>(), 0..40)), 0..40),
         length in 1usize..12_000,
     ) {
         let dump = sample(length);
