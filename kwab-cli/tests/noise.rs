@@ -72,7 +72,9 @@ fn one_percent_of_noise_on_the_line_changes_nothing_that_triage_says() {
     let expected = hypotheses(at, "clean.kwab");
     for seed in 1..=2 {
         std::fs::write(at.join("noisy.log"), noisy(&console(true), seed)).expect("written");
-        run(at, &["import", "noisy.log", "-o", "noisy.kwab", "--force"]);
+        let imported = run(at, &["import", "noisy.log", "-o", "noisy.kwab", "--force"]);
+        let said = text(&imported.stderr);
+        assert!(said.contains(" lines mended, 0 B missing"), "{said}");
         assert_eq!(hypotheses(at, "noisy.kwab"), expected, "seed {seed}");
         let page = text(&run(at, &["inspect", "noisy.kwab"]).stdout).to_string();
         assert!(page.contains("are mended by its parity"), "{page}");
@@ -80,7 +82,10 @@ fn one_percent_of_noise_on_the_line_changes_nothing_that_triage_says() {
     }
     // Without parity the same noise costs most of the dump, and the page says so.
     std::fs::write(at.join("bare.log"), noisy(&console(false), 1)).expect("written");
-    run(at, &["import", "bare.log", "-o", "bare.kwab"]);
+    let imported = run(at, &["import", "bare.log", "-o", "bare.kwab", "--json"]);
+    let report: serde_json::Value = serde_json::from_slice(&imported.stdout).expect("JSON");
+    let printed = &report["dumps"][0]["printed"];
+    assert!(printed["mended_lines"] == 0 && printed["missing_bytes"].as_u64() > Some(1000), "{report}");
     let page = text(&run(at, &["inspect", "bare.kwab"]).stdout).to_string();
     assert!(page.contains("of the dump the kernel printed are missing"), "{page}");
 }
@@ -112,8 +117,8 @@ fn records_of_a_section_with_a_wrong_checksum_are_delivered_marked_on_request_an
     let at = folder.path();
     let mut dump = std::fs::read("../testing/dumps/null-dereference.kwab").expect("checked in");
     let reader = Reader::new(&dump).expect("a dump");
-    let is_memory = |item: &Item<'_>| matches!(item, Item::Section(it) if it.header.kind == SectionKind::REGISTERS);
-    let Some(Item::Section(section)) = reader.sections().find(is_memory) else { panic!("it has registers") };
+    let is_registers = |item: &Item<'_>| matches!(item, Item::Section(it) if it.header.kind == SectionKind::REGISTERS);
+    let Some(Item::Section(section)) = reader.sections().find(is_registers) else { panic!("it has registers") };
     let last = section.offset + section.header.total_len() as usize - 5;
     std::fs::write(at.join("whole.kwab"), &dump).expect("written");
     let whole = stdout_of(at, &["cat", "whole.kwab", "registers"]);

@@ -17,7 +17,7 @@ use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
 use super::lines::LogPosition;
-use super::summary::DumpSummary;
+use super::summary::{DumpSummary, PrintedDump};
 use crate::output::Unnamed;
 use crate::report::signature;
 
@@ -162,7 +162,8 @@ impl Segment {
         end: LogPosition,
         dialect: &str,
     ) -> io::Result<(DumpSummary, Option<Unnamed>)> {
-        let assembled = self.write_assembly();
+        let printed = self.mend();
+        let assembled = self.write_assembly(printed);
         if let Some(crash) = &mut self.crash {
             crash.conclude();
             if !assembled {
@@ -188,6 +189,7 @@ impl Segment {
             events: self.events,
             bytes: 0,
             missing: if assembled { Vec::new() } else { self.missing() },
+            printed,
         };
         let Out::File(mut file) = self.out.finish()? else { return Ok((summary, None)) };
         summary.bytes = file.stream_position()?;
@@ -264,21 +266,27 @@ impl Segment {
         }
     }
 
-    /// Merges a dump that the kernel itself wrote onto the console; `true` when it tells the cause.
-    fn write_assembly(&mut self) -> bool {
-        let Some(mut assembly) = self.assembly.take() else { return false };
-        let mended = assembly.mend().unwrap_or(0);
-        let (came, missing) = assembly.coverage();
-        let lines = assembly.lines;
+    /// Mends the dump that the kernel itself wrote onto the console, and says what there is of it.
+    fn mend(&mut self) -> Option<PrintedDump> {
+        let assembly = self.assembly.as_mut()?;
+        // A temporary file that fails here fails again when it is read, which is told there.
+        let mended_lines = assembly.mend().unwrap_or(0).div_ceil(LINE_BYTES as u64);
+        let (bytes, missing_bytes) = assembly.coverage();
+        Some(PrintedDump { lines: assembly.lines, mended_lines, bytes, missing_bytes })
+    }
+
+    /// Merges that dump; `true` when it tells the cause.
+    fn write_assembly(&mut self, printed: Option<PrintedDump>) -> bool {
+        let (Some(assembly), Some(printed)) = (self.assembly.take(), printed) else { return false };
+        let PrintedDump { lines, mended_lines, bytes: came, missing_bytes: missing } = printed;
         let mut note = |text: String, kind| {
             let note = Note { kind: Some(kind), text: Some(text.as_bytes()), ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);
         };
-        if mended > 0 {
+        if mended_lines > 0 {
             let text = format!(
-                "{} lines of the dump the kernel printed were lost or damaged on the way and are mended by its parity \
-                 lines ({mended} of {came} bytes)",
-                mended.div_ceil(LINE_BYTES as u64)
+                "{mended_lines} lines of the dump the kernel printed were lost or damaged on the way and are mended by \
+                 its parity lines"
             );
             note(text, NoteKind::REMARK);
         }

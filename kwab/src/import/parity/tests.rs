@@ -44,7 +44,6 @@ fn console(dump: &[u8], step: usize) -> Vec<u8> {
     });
     dump.chunks(step).for_each(|piece| sink.write(piece).expect("it does not fail"));
     sink.flush().expect("it does not fail");
-    drop(sink);
     text
 }
 
