@@ -41,6 +41,8 @@ pub struct Options {
     pub nmi_watchdog: bool,
     /// `dumpdisk`: the first disk is the crash path's to overwrite.
     pub dump_disk: bool,
+    /// `dumpparity`: dumps on the console have lines that mend what is lost on the way.
+    pub dump_parity: bool,
     /// `prefault=`: pages of its files that exec maps at most.
     pub prefault: Option<u64>,
     /// `quiet`: no progress on the console.
@@ -105,6 +107,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
         o.debug.extend_from_slice(v);
     }),
     (b"dumpdisk", |o, _| o.dump_disk = true),
+    (b"dumpparity", |o, _| o.dump_parity = true),
     (b"hung_task", |o, v| o.hung_task = number(v).map_or(HUNG_TASK, |n| n.max(0) as u64)),
     (b"nmi_watchdog", |o, v| o.nmi_watchdog = number(v) != Some(0)),
     (b"stall", |o, v| o.stall = number(v).map_or(Stall::Provable, |n| Stall::After(n.max(0) as u64))),
@@ -155,6 +158,7 @@ pub fn get() -> &'static Options {
         stall: Stall::Provable,
         nmi_watchdog: true,
         dump_disk: false,
+        dump_parity: false,
         prefault: None,
         quiet: false,
         norandmaps: false,

@@ -612,6 +612,9 @@ pub(crate) struct Cat {
     /// The payload's bytes as they are in the dump, checked and unpacked.
     #[arg(long)]
     pub payload: bool,
+    /// Also the records of sections whose checksum is wrong, each marked: any byte of them may be wrong.
+    #[arg(long, conflicts_with = "payload")]
+    pub untrusted: bool,
     /// Print bytes as they are on a terminal too.
     #[arg(long)]
     pub raw: bool,

@@ -69,7 +69,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
     for name in LOGS {
         let folder = folder();
         let dump = imported(folder.path(), name);
-        keeps("import", 1, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
+        keeps("import", 2, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
         keeps("inspect", 4, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
         keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
         keeps("list", 3, &run(folder.path(), &["list", ".", "--json"]).stdout);

@@ -13,7 +13,9 @@ use crate::wire::copy;
 /// Bytes of the dump in a full line.
 pub const LINE_BYTES: usize = 48;
 /// Characters of a full line, without the line end.
-pub const LINE_LEN: usize = PREFIX.len() + 8 + 1 + 8 + 1 + 64 + 1 + 8 + 1;
+pub const LINE_LEN: usize = PREFIX.len() + 8 + 1 + 8 + 1 + BODY + 1 + 8 + 1;
+/// Characters of the data of a full line.
+pub(crate) const BODY: usize = LINE_BYTES / 3 * 4;
 /// How every line begins.
 pub const PREFIX: &[u8; 4] = b"KW1:";
 
@@ -40,21 +42,14 @@ impl Chunk {
 
 /// Writes the line for `bytes`, at most [`LINE_BYTES`] of them, and returns it with a newline at its end.
 pub fn encode_line<'b>(dump: DumpId, position: u32, bytes: &[u8], out: &'b mut [u8; LINE_LEN + 1]) -> &'b [u8] {
-    let mut line = Line { out, len: 0 };
+    let mut line = Line::new(out);
     line.put(PREFIX);
     line.hex(dump.short());
     line.put(b":");
     line.hex(position);
     line.put(b":");
-    for group in bytes.get(..bytes.len().min(LINE_BYTES)).unwrap_or_default().chunks(3) {
-        line.base64(group);
-    }
-    let crc = crc32fast::hash(line.out.get(PREFIX.len()..line.len).unwrap_or_default());
-    line.put(b":");
-    line.hex(crc);
-    line.put(b";\n");
-    let len = line.len;
-    out.get(..len).unwrap_or_default()
+    line.bytes(bytes);
+    line.finish(PREFIX.len())
 }
 
 /// Finds armoured lines in text; everything that is not one is skipped.
@@ -161,13 +156,34 @@ impl<F: FnMut(&[u8]) -> bool> Sink for ArmourSink<F> {
     }
 }
 
-struct Line<'b> {
-    out: &'b mut [u8; LINE_LEN + 1],
+/// A line that is being written; what does not fit is left out.
+pub(crate) struct Line<'b> {
+    out: &'b mut [u8],
     len: usize,
 }
 
-impl Line<'_> {
-    fn put(&mut self, bytes: &[u8]) {
+impl<'b> Line<'b> {
+    pub(crate) fn new(out: &'b mut [u8]) -> Self {
+        Self { out, len: 0 }
+    }
+
+    /// At most [`LINE_BYTES`] bytes in base64.
+    pub(crate) fn bytes(&mut self, bytes: &[u8]) {
+        for group in bytes.get(..bytes.len().min(LINE_BYTES)).unwrap_or_default().chunks(3) {
+            self.base64(group);
+        }
+    }
+
+    /// Appends the CRC of everything from `from` on and the end; gives the whole line.
+    pub(crate) fn finish(mut self, from: usize) -> &'b [u8] {
+        let crc = crc32fast::hash(self.out.get(from..self.len).unwrap_or_default());
+        self.put(b":");
+        self.hex(crc);
+        self.put(b";\n");
+        self.out.get(..self.len).unwrap_or_default()
+    }
+
+    pub(crate) fn put(&mut self, bytes: &[u8]) {
         let end = self.len.saturating_add(bytes.len());
         if let Some(to) = self.out.get_mut(self.len..end) {
             copy(to, bytes);
@@ -175,9 +191,12 @@ impl Line<'_> {
         }
     }
 
-    fn hex(&mut self, value: u32) {
-        let digit = |shift: u32| HEX.get((value.wrapping_shr(shift) & 15) as usize).copied().unwrap_or(b'0');
-        self.put(&[28, 24, 20, 16, 12, 8, 4, 0].map(digit));
+    pub(crate) fn hex(&mut self, value: u32) {
+        self.put(&[28, 24, 20, 16, 12, 8, 4, 0].map(|shift| hex_digit(value, shift)));
+    }
+
+    pub(crate) fn hex_byte(&mut self, value: u8) {
+        self.put(&[4, 0].map(|shift| hex_digit(u32::from(value), shift)));
     }
 
     /// One to three bytes become two to four digits.
@@ -190,7 +209,17 @@ impl Line<'_> {
     }
 }
 
-fn take_hex(text: &[u8]) -> Option<(u32, &[u8])> {
+fn hex_digit(value: u32, shift: u32) -> u8 {
+    HEX.get((value.wrapping_shr(shift) & 15) as usize).copied().unwrap_or(b'0')
+}
+
+/// The bytes of a full line's data.
+pub(crate) fn take_bytes(digits: &[u8]) -> Option<[u8; LINE_BYTES]> {
+    let mut bytes = [0; LINE_BYTES];
+    (decode_base64(digits, &mut bytes)? == LINE_BYTES).then_some(bytes)
+}
+
+pub(crate) fn take_hex(text: &[u8]) -> Option<(u32, &[u8])> {
     let (digits, rest) = text.split_first_chunk::<8>()?;
     let mut value = 0u32;
     for &c in digits {

@@ -43,8 +43,8 @@
 //! ```
 //!
 //! Map: [`section`] (headers), [`wire`] (fields), [`record`] (what a dump can say), [`writer`], [`reader`] and
-//! [`walk`], [`armour`] (the form for a shared serial console), [`stream`] (dumps inside a larger run of bytes),
-//! [`tail`] (the end section and index of a large dump), [`lz4`].
+//! [`walk`], [`armour`] (the form for a shared serial console) and [`parity`] (what mends it), [`stream`] (dumps inside
+//! a larger run of bytes), [`tail`] (the end section and index of a large dump), [`lz4`].
 #![no_std]
 #![cfg_attr(
     not(test),
@@ -63,9 +63,11 @@ pub mod defect;
 mod gaps;
 mod list;
 pub mod lz4;
+pub mod parity;
 mod payload;
 pub mod reader;
 pub mod record;
+pub mod reed_solomon;
 mod schema;
 pub mod section;
 pub mod sink;

@@ -56,6 +56,12 @@ fn the_armoured_line_of_the_document_is_the_second_of_the_vectors() {
 }
 
 #[test]
+fn the_parity_line_of_the_document_is_the_last_of_the_vectors() {
+    let documented = FORMAT.lines().find(|l| l.starts_with("KP1:")).expect("a line");
+    assert_eq!(include_str!("../vectors/armour-parity.txt").lines().last(), Some(documented));
+}
+
+#[test]
 fn every_field_table_is_the_schema() {
     for schema in SCHEMA {
         check_table(&format!("### {} {}\n", schema.kind, schema.name), schema.fields);

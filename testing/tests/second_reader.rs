@@ -31,7 +31,7 @@ fn both_readers_agree_on_mutated_dumps() {
 fn the_second_reader_puts_armoured_lines_together() {
     let vectors = paths::root().join("kwab-format/vectors");
     let whole = std::fs::read(vectors.join("dumps/smallest.kwab")).expect("the vector");
-    for name in ["armour.txt", "armour-torn.txt"] {
+    for name in ["armour.txt", "armour-torn.txt", "armour-parity.txt"] {
         assert_eq!(armoured(&vectors.join(name)).expect("one dump"), first::report(&whole), "{name}");
     }
 }

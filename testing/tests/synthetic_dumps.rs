@@ -1,6 +1,7 @@
 //! Two writers of the format that share nothing agree on every byte: kwab-format's and the synthetic one.
 
 use kwab_format::armour::ArmourSink;
+use kwab_format::parity::{GROUP_BYTES, Parity, ParitySink};
 use kwab_format::{
     AnyRecord, BootId, DumpId, FileHeader, IndexSlot, Item, Reader, Records, SectionKind, Sink, SinkError, Writer,
 };
@@ -99,6 +100,29 @@ fn armoured_lines_are_the_same_from_both() {
     let expected: Vec<_> =
         dump.chunks(48).zip((0..).step_by(48)).map(|(piece, at)| armour::line(ID, at, piece) + "\n").collect();
     assert_eq!(lines, expected);
+}
+
+#[test]
+fn parity_lines_are_the_same_from_both() {
+    let sections: Vec<_> =
+        (1..40).map(|kind| (kind, records().into_iter().take(9).map(|v| v.record).collect())).collect();
+    let dump = by_the_book(&sections, false);
+    assert!(dump.len() > 2 * GROUP_BYTES && !dump.len().is_multiple_of(GROUP_BYTES));
+    let (mut lines, mut parity) = (Vec::new(), Parity::new());
+    let mut sink = ParitySink::new(DumpId(ID), &mut parity, |line: &[u8]| {
+        lines.push(String::from_utf8(line.trim_ascii_end().to_vec()).expect("text"));
+        true
+    });
+    sink.write(&dump).and_then(|()| sink.flush()).expect("lines");
+    assert_eq!(lines, armour::with_parity(ID, &dump));
+}
+
+#[test]
+fn the_vector_of_parity_lines_is_made_by_the_synthetic_writer() {
+    let dump = include_bytes!("../../kwab-format/vectors/dumps/smallest.kwab");
+    let id = Reader::new(dump).ok().and_then(|reader| reader.dump_id()).expect("a dump").0;
+    let vector = include_str!("../../kwab-format/vectors/armour-parity.txt");
+    assert_eq!(armour::with_parity(id, dump).join("\n") + "\n", vector);
 }
 
 /// Some of the fields of some of the vectors' records, in some sections.

@@ -14,6 +14,7 @@ use alloc::vec::Vec;
 use kernel_logic::dumpspace::{MOST_PIECES, Pieces, Refusal};
 use kernel_logic::vma::PAGE;
 use kwab_format::armour::{LINE_BYTES, LINE_LEN, encode_line};
+use kwab_format::parity::Parity;
 use kwab_format::record::Memory;
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SectionHeader};
 use kwab_format::sink::{Sink, SinkError};
@@ -71,7 +72,9 @@ impl Target {
                 Some(disk) => Channel::Disk(DiskSink::new(disk, first, end, position)),
                 None => Channel::Memory(Vec::new()),
             },
-            Self::Serial(dump) => Channel::Serial { dump, position: position as u32 },
+            Self::Serial(dump) => {
+                Channel::Serial { dump, position: position as u32, parity: ConsoleParity::new(stage.is_some()) }
+            }
         }
     }
 }
@@ -98,6 +101,8 @@ pub enum Channel {
         dump: DumpId,
         /// Bytes of it so far.
         position: u32,
+        /// What mends lines that are lost or damaged on the way.
+        parity: ConsoleParity,
     },
     /// A buffer that grows: never on the crash path.
     Memory(Vec<u8>),
@@ -125,10 +130,11 @@ impl Sink for Channel {
                 if written == bytes.len() { Ok(()) } else { Err(SinkError { written: written as u64 }) }
             }
             Self::Disk(sink) => sink.write(bytes),
-            Self::Serial { dump, position } => {
+            Self::Serial { dump, position, parity } => {
                 let mut line = [0; LINE_LEN + 1];
                 for piece in bytes.chunks(LINE_BYTES) {
                     machine::console::write_unlocked(encode_line(*dump, *position, piece, &mut line));
+                    parity.with(|parity| parity.push(*dump, *position, piece, &mut print));
                     *position = position.wrapping_add(piece.len() as u32);
                 }
                 Ok(())
@@ -148,6 +154,56 @@ impl Sink for Channel {
             _ => None,
         }
     }
+
+    fn flush(&mut self) -> Result<(), SinkError> {
+        if let Self::Serial { dump, parity, .. } = self {
+            parity.with(|parity| parity.finish(*dump, &mut print));
+        }
+        Ok(())
+    }
+}
+
+/// The parity of a dump on the console, with `dumpparity` on the command line.
+pub enum ConsoleParity {
+    /// There is none.
+    Off,
+    /// [`PARITY`].
+    Crash,
+    /// That of a program's dump: one.
+    Own(Vec<Parity>),
+}
+
+/// The parity of the dump of a dying kernel; a death inside of that one goes on with it.
+static PARITY: SpinLock<Parity> = SpinLock::new(Parity::new());
+
+impl ConsoleParity {
+    fn new(crash: bool) -> Self {
+        let mut own = Vec::new();
+        if !crate::options::get().dump_parity {
+            Self::Off
+        } else if crash {
+            Self::Crash
+        } else if own.try_reserve_exact(1).is_ok() {
+            own.push(Parity::new());
+            Self::Own(own)
+        } else {
+            Self::Off
+        }
+    }
+
+    /// Does `work` with the parity; nothing without one, or while a death was inside of it.
+    fn with(&mut self, work: impl FnOnce(&mut Parity) -> bool) {
+        let _ = match self {
+            Self::Off => true,
+            Self::Crash => PARITY.try_lock().is_some_and(|mut parity| work(&mut parity)),
+            Self::Own(own) => own.first_mut().is_some_and(work),
+        };
+    }
+}
+
+fn print(line: &[u8]) -> bool {
+    machine::console::write_unlocked(line);
+    true
 }
 
 /// Whole sectors of a dump on their way to the disk.

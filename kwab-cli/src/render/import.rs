@@ -67,6 +67,10 @@ fn row(dump: &DumpSummary, dry_run: bool, has_lines: bool) -> String {
         let what = if has_lines { "log" } else { "file" };
         more.push(format!("the {what} has no {}", dump.missing.join(", no ")));
     }
+    if let Some(printed) = dump.printed.filter(|printed| printed.mended_lines + printed.missing_bytes > 0) {
+        let lines = count(printed.mended_lines, "line", "lines");
+        more.push(format!("of the dump in it: {lines} mended, {} missing", bytes(printed.missing_bytes)));
+    }
     for text in more {
         let _ = writeln!(out, "      {}", cut(&text, WIDTH - 6));
     }

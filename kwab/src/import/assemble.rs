@@ -2,14 +2,19 @@
 //!
 //! Lines may come torn, twice, out of order or not at all. The bytes of each line are appended to a temporary file, so
 //! that a dump of any size costs little memory and no input costs more disk than its own length; where in the dump they
-//! belong is remembered, up to `MOST_PIECES` runs of them.
+//! belong is remembered, up to `MOST_PIECES` runs of them. Parity lines and damaged lines are kept aside; from them
+//! [`Assembly::mend`] makes bytes that did not come.
 
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::os::unix::fs::FileExt as _;
 
 use kwab_format::armour::Chunk;
+use kwab_format::parity::{Row, group_start};
+
+use super::parity::{Damage, Group};
 
 /// Runs of bytes that are remembered; more of them mean that the input is too fragmented to reassemble.
 const MOST_PIECES: usize = 1 << 16;
@@ -41,6 +46,7 @@ pub struct Assembly {
     came: u64,
     /// Lines that came.
     pub lines: u64,
+    damage: Damage,
     failed: Option<io::Error>,
 }
 
@@ -57,19 +63,72 @@ impl Assembly {
             pieces: BTreeMap::new(),
             came: 0,
             lines: 0,
+            damage: Damage::default(),
             failed: None,
         };
         assembly.add(chunk);
         Ok(assembly)
     }
 
+    /// Takes a parity line of this dump.
+    pub fn add_row(&mut self, row: &Row) {
+        self.lines += 1;
+        self.damage.row(row);
+    }
+
+    /// Takes a line of text that may be a damaged one of this dump; says whether it looks like one.
+    pub fn add_damaged(&mut self, text: &[u8]) -> bool {
+        let next = self.pieces.last_key_value().map_or(0, |(_, last)| last.end);
+        self.damage.line(self.dump, text, u32::try_from(next).unwrap_or(u32::MAX))
+    }
+
+    /// Makes bytes that did not come from parity lines, as far as that goes, and says how many.
+    ///
+    /// # Errors
+    /// Those of the temporary file.
+    pub fn mend(&mut self) -> io::Result<u64> {
+        let before = self.came;
+        let placed = std::mem::take(&mut self.damage).placed();
+        for end in placed.ends() {
+            let range = u64::from(group_start(end))..u64::from(end);
+            let missing = self.fresh(range).iter().map(|hole| hole.end - hole.start).sum();
+            if !placed.may_mend(end, missing) {
+                continue;
+            }
+            let mut group = placed.group(end);
+            self.file.flush()?;
+            self.fill(&mut group)?;
+            for (position, bytes) in group.mended() {
+                self.put(position, &bytes);
+            }
+        }
+        Ok(self.came - before)
+    }
+
+    /// Puts what came of a group into it.
+    fn fill(&self, group: &mut Group) -> io::Result<()> {
+        let Range { start, end } = group.range();
+        let first = self.pieces.range(..=start).next_back().map_or(start, |(first, _)| *first);
+        for (from, piece) in self.pieces.range(first..end) {
+            let (begin, stop) = ((*from).max(start), piece.end.min(end));
+            if begin < stop {
+                let mut bytes = vec![0; usize::try_from(stop - begin).unwrap_or(0)];
+                self.file.get_ref().read_exact_at(&mut bytes, piece.at + (begin - from))?;
+                group.sound(begin, &bytes);
+            }
+        }
+        Ok(())
+    }
+
     /// Takes a line of this dump; of bytes that came before the first line counts.
     pub fn add(&mut self, chunk: &Chunk) {
         self.lines += 1;
-        let start = u64::from(chunk.position);
-        let end = start + chunk.bytes().len() as u64;
-        for fresh in self.fresh(start..end) {
-            let bytes = &chunk.bytes()[(fresh.start - start) as usize..(fresh.end - start) as usize];
+        self.put(u64::from(chunk.position), chunk.bytes());
+    }
+
+    fn put(&mut self, start: u64, bytes: &[u8]) {
+        for fresh in self.fresh(start..start + bytes.len() as u64) {
+            let bytes = &bytes[(fresh.start - start) as usize..(fresh.end - start) as usize];
             match self.file.write_all(bytes) {
                 Ok(()) => self.cover(fresh),
                 Err(error) => self.failed = Some(error),

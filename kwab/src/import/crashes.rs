@@ -19,6 +19,7 @@ use super::event::{Event, EventRecord, EventSlot, ListedEvent, with_record};
 use super::events::Events;
 use super::item::LogItem;
 use super::lines::LogPosition;
+use super::parity::rows_in;
 use super::pending::PendingDump;
 use super::processes::Processes;
 use super::quiet::Quiet;
@@ -276,9 +277,13 @@ impl Follower {
     /// Takes an item that is not an event.
     fn other(&mut self, item: LogItem<'_>) -> io::Result<()> {
         match item {
+            LogItem::Text { bytes, .. } if self.segments.has_armour() && self.parity(bytes) => Ok(()),
             LogItem::Text { bytes, position, ends_line } => self.text(bytes, position, ends_line),
             LogItem::Armour { chunk, line } => self.armour(chunk, line),
             LogItem::Lost { kind, bytes, position, problem } => {
+                if kind == TextKind::ARMOUR && !self.segments.add_damaged(bytes) {
+                    self.segments.keep_damaged(bytes);
+                }
                 self.lost(kind, bytes, position, problem);
                 Ok(())
             }
@@ -494,6 +499,14 @@ impl Follower {
             self.announce(Victim::Kernel, CauseKind::PANIC, line)?;
         }
         Ok(())
+    }
+
+    /// Whether text beside an armoured dump is parity lines of it, or lines of it whose beginning is damaged.
+    #[cold]
+    fn parity(&mut self, bytes: &[u8]) -> bool {
+        let (rows, only) = rows_in(bytes);
+        rows.iter().for_each(|row| self.segments.add_parity(row));
+        !rows.is_empty() && only || self.segments.add_damaged(bytes)
     }
 
     fn lost(&mut self, kind: TextKind, bytes: &[u8], position: LogPosition, problem: &str) {

@@ -51,6 +51,7 @@ impl Told {
             events: self.events,
             bytes: 0,
             missing: self.missing.clone(),
+            printed: None,
         })
     }
 }

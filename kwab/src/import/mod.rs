@@ -35,6 +35,7 @@ pub mod lines;
 pub mod made;
 pub mod mend;
 pub mod open;
+pub mod parity;
 pub mod pending;
 pub mod printed;
 pub mod processes;
@@ -61,7 +62,7 @@ pub use channel::{import_channel, is_channel};
 pub use input::{InputError, LogInput};
 pub use pending::{PendingDump, PendingFile};
 pub use reports::dialect::{DialectError, Dialects};
-pub use summary::{DumpSummary, ImportReport, Loss, Losses};
+pub use summary::{DumpSummary, ImportReport, Loss, Losses, PrintedDump};
 
 use fnv::FnvHasher;
 

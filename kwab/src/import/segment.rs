@@ -7,6 +7,7 @@
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 
+use kwab_format::armour::LINE_BYTES;
 use kwab_format::record::{Counter, Identity, Note, NoteKind, Reason, Source, Stamp};
 use kwab_format::section::{FILE_HEADER_LEN, SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::{AnyRecord, BootId, DumpId, FileHeader, Item, Reader, Records, SectionHeader, SectionKind};
@@ -16,7 +17,7 @@ use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::emit::DumpWriter;
 use super::lines::LogPosition;
-use super::summary::DumpSummary;
+use super::summary::{DumpSummary, PrintedDump};
 use crate::output::Unnamed;
 use crate::report::signature;
 
@@ -161,7 +162,8 @@ impl Segment {
         end: LogPosition,
         dialect: &str,
     ) -> io::Result<(DumpSummary, Option<Unnamed>)> {
-        let assembled = self.write_assembly();
+        let printed = self.mend();
+        let assembled = self.write_assembly(printed);
         if let Some(crash) = &mut self.crash {
             crash.conclude();
             if !assembled {
@@ -187,6 +189,7 @@ impl Segment {
             events: self.events,
             bytes: 0,
             missing: if assembled { Vec::new() } else { self.missing() },
+            printed,
         };
         let Out::File(mut file) = self.out.finish()? else { return Ok((summary, None)) };
         summary.bytes = file.stream_position()?;
@@ -263,15 +266,30 @@ impl Segment {
         }
     }
 
-    /// Merges a dump that the kernel itself wrote onto the console; `true` when it tells the cause.
-    fn write_assembly(&mut self) -> bool {
-        let Some(assembly) = self.assembly.take() else { return false };
-        let (came, missing) = assembly.coverage();
-        let lines = assembly.lines;
+    /// Mends the dump that the kernel itself wrote onto the console, and says what there is of it.
+    fn mend(&mut self) -> Option<PrintedDump> {
+        let assembly = self.assembly.as_mut()?;
+        // A temporary file that fails here fails again when it is read, which is told there.
+        let mended_lines = assembly.mend().unwrap_or(0).div_ceil(LINE_BYTES as u64);
+        let (bytes, missing_bytes) = assembly.coverage();
+        Some(PrintedDump { lines: assembly.lines, mended_lines, bytes, missing_bytes })
+    }
+
+    /// Merges that dump; `true` when it tells the cause.
+    fn write_assembly(&mut self, printed: Option<PrintedDump>) -> bool {
+        let (Some(assembly), Some(printed)) = (self.assembly.take(), printed) else { return false };
+        let PrintedDump { lines, mended_lines, bytes: came, missing_bytes: missing } = printed;
         let mut note = |text: String, kind| {
             let note = Note { kind: Some(kind), text: Some(text.as_bytes()), ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);
         };
+        if mended_lines > 0 {
+            let text = format!(
+                "{mended_lines} lines of the dump the kernel printed were lost or damaged on the way and are mended by \
+                 its parity lines"
+            );
+            note(text, NoteKind::REMARK);
+        }
         if missing > 0 {
             let text = format!(
                 "{missing} bytes of the dump the kernel printed are missing ({came} were received, in {lines} lines)"

@@ -11,12 +11,14 @@ use std::path::PathBuf;
 
 use kwab_format::SectionKind;
 use kwab_format::armour::Chunk;
+use kwab_format::parity::Row;
 use kwab_format::record::{CauseKind, Note, NoteKind, Stamp};
 
 use super::assemble::Assembly;
 use super::boot::BootFacts;
 use super::crash::{Crash, Victim};
 use super::lines::LogPosition;
+use super::parity::MOST_LINE;
 use super::segment::Segment;
 
 /// Events within which a dump on the console still belongs to the process that has just exited.
@@ -47,7 +49,12 @@ pub struct Segments {
     crashes: u32,
     boot: BootFacts,
     boot_starts: u64,
+    /// Damaged lines of a dump of which no sound line has come yet.
+    early: VecDeque<Vec<u8>>,
 }
+
+/// Damaged lines that are kept until a dump begins.
+const MOST_EARLY: usize = 64;
 
 impl Segments {
     /// Starts with an empty log. Dumps grow in `folder`; without one, nothing is written.
@@ -70,7 +77,8 @@ impl Segments {
     ) -> io::Result<Self> {
         let current = Segment::new(folder.as_deref(), dump_seed, boot.clone(), position)?;
         let (held, closed) = (None, VecDeque::new());
-        Ok(Self { folder, dump_seed, current, held, closed, crashes: 0, boot, boot_starts: position.line })
+        let early = VecDeque::new();
+        Ok(Self { folder, dump_seed, current, held, closed, crashes: 0, boot, boot_starts: position.line, early })
     }
 
     /// Forgets what has been recorded; the boot that the log is in stays.
@@ -208,6 +216,37 @@ impl Segments {
         of(&mut self.current) || self.held.as_mut().is_some_and(of)
     }
 
+    /// Whether a dump comes on the console.
+    #[inline(always)]
+    pub fn has_armour(&self) -> bool {
+        self.current.assembly.is_some() || self.held.as_ref().is_some_and(|held| held.assembly.is_some())
+    }
+
+    /// Adds a parity line to the dump it belongs to, if that has begun.
+    pub fn add_parity(&mut self, row: &Row) {
+        let assemblies = self.assemblies().find(|assembly| assembly.dump == row.dump);
+        if let Some(assembly) = assemblies {
+            assembly.add_row(row);
+        }
+    }
+
+    /// Gives what looks like a damaged line to the dump that it may belong to; `true` when it looks like one of that.
+    pub fn add_damaged(&mut self, text: &[u8]) -> bool {
+        self.assemblies().any(|assembly| assembly.add_damaged(text))
+    }
+
+    /// Keeps a damaged line for the dump that begins next.
+    pub fn keep_damaged(&mut self, text: &[u8]) {
+        if self.early.len() == MOST_EARLY {
+            self.early.pop_front();
+        }
+        self.early.push_back(text[..text.len().min(MOST_LINE)].to_vec());
+    }
+
+    fn assemblies(&mut self) -> impl Iterator<Item = &mut Assembly> {
+        [Some(&mut self.current), self.held.as_mut()].into_iter().flatten().filter_map(|it| it.assembly.as_mut())
+    }
+
     /// A dump begins on the console. It tells about the death just behind, or the one at hand; `true` when it tells
     /// about one that nothing has announced.
     ///
@@ -218,7 +257,10 @@ impl Segments {
             // Another dump: the kernel crashed again, or printed the next process.
             self.begin_next(line, true)?;
         }
-        let assembly = Assembly::new(chunk)?;
+        let mut assembly = Assembly::new(chunk)?;
+        for text in self.early.drain(..) {
+            assembly.add_damaged(&text);
+        }
         let just_ended = |held: &&mut Segment| held.crash.is_some() && held.assembly.is_none();
         match self.held.as_mut().filter(just_ended) {
             Some(held) if self.current.crash.is_none() && self.current.events < SOON => {

@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 /// The version of [`ImportReport`]'s JSON form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// The whole import.
 #[derive(Debug, Clone, Default, Serialize, JsonSchema)]
@@ -92,4 +92,19 @@ pub struct DumpSummary {
     pub bytes: u64,
     /// What is missing, in a few words; empty when it has everything that such a log can give.
     pub missing: Vec<String>,
+    /// What came of the dump that the kernel printed in armoured lines; absent when it printed none.
+    pub printed: Option<PrintedDump>,
+}
+
+/// What came of a dump in armoured lines.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PrintedDump {
+    /// Sound lines, those of parity among them.
+    pub lines: u64,
+    /// Full lines that were lost or damaged and are mended by parity lines.
+    pub mended_lines: u64,
+    /// Bytes that are there.
+    pub bytes: u64,
+    /// Bytes that are missing before the last one that is there.
+    pub missing_bytes: u64,
 }

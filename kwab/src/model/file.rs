@@ -320,26 +320,46 @@ impl DumpFile {
 
     /// Header, payload and checksum of a section, checked.
     fn whole(&self, info: &SectionInfo) -> Result<Cow<'_, [u8]>, Defect> {
-        let total = info.header.total_len() as usize;
-        let whole = match &self.bytes {
-            Storage::Memory(bytes) => {
-                let start = info.offset as usize;
-                Cow::Borrowed(bytes.get(start..start + total).unwrap_or_default())
-            }
-            Storage::File(file) => {
-                let mut whole = vec![0; total];
-                let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
-                let read = file.seek(SeekFrom::Start(info.offset)).and_then(|_| file.read_exact(&mut whole));
-                read.map_err(|_| unreadable(info))?;
-                Cow::Owned(whole)
-            }
-            Storage::Released => return Err(unreadable(info)),
-        };
+        let whole = self.bytes_at(info.offset, info.header.total_len()).ok_or_else(|| unreadable(info))?;
         let section = Section::parse(&whole, info.offset as usize).ok_or_else(|| unreadable(info))?;
         if !info.verified {
             section.verify()?;
         }
         Ok(whole)
+    }
+
+    /// `length` bytes of the dump from `offset` on, unless it ends before.
+    fn bytes_at(&self, offset: u64, length: u64) -> Option<Cow<'_, [u8]>> {
+        let end = offset.checked_add(length).filter(|end| *end <= self.len)?;
+        match &self.bytes {
+            Storage::Memory(bytes) => bytes.get(offset as usize..end as usize).map(Cow::Borrowed),
+            Storage::File(file) => {
+                let mut whole = vec![0; length as usize];
+                let mut file = file.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+                file.seek(SeekFrom::Start(offset)).and_then(|_| file.read_exact(&mut whole)).ok()?;
+                Some(Cow::Owned(whole))
+            }
+            Storage::Released => None,
+        }
+    }
+
+    /// The header and the records of a section that `defect` blames for a wrong CRC of its payload; `None` for another
+    /// defect, or when they cannot be unpacked. Any byte of the records may be wrong: they are for people who look, and
+    /// nothing may be concluded from them.
+    pub fn untrusted(&self, defect: &Defect) -> Option<(SectionHeader, Payload)> {
+        if !matches!(defect.kind, DefectKind::BadPayload { .. }) {
+            return None;
+        }
+        let head = self.bytes_at(defect.offset, SECTION_HEADER_LEN as u64)?;
+        let header = SectionHeader::decode(head.first_chunk()?).ok().filter(|header| header.version == 0)?;
+        let whole = self.bytes_at(defect.offset, header.total_len())?;
+        let section = Section::parse(&whole, defect.offset as usize)?;
+        let info = SectionInfo { header, offset: defect.offset, verified: false };
+        let payload = Payload::new(&self.budget, &info, section.unpacked_len(), || {
+            let mut scratch = vec![0; section.unpacked_len()];
+            Ok(section.unpack(&mut scratch)?.to_vec())
+        });
+        payload.ok().map(|payload| (header, payload))
     }
 
     /// Checks the payloads that have not been checked yet; what is wrong is added to the defects.

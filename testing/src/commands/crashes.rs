@@ -11,7 +11,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 
 use crate::crashes::deaths::{self, DEATHS};
-use crate::crashes::{Seen, channels, dumps_in, fresh_memory, kills, levels, machine, memory, programs, state, story};
+use crate::crashes::{
+    Seen, channels, dumps_in, fresh_memory, kills, levels, machine, memory, noise, programs, state, story,
+};
 use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
 use crate::setup::{self, Consent, Tool};
@@ -43,6 +45,7 @@ impl CrashesArguments {
             "dump",
             "verify",
             "serial",
+            "noise",
             "story",
             "signals",
             "init-faults",
@@ -51,6 +54,7 @@ impl CrashesArguments {
             "idle-hour",
             "levels",
             "kills",
+            "kills-full",
         ]
         .map(String::from)
         .to_vec();
@@ -72,6 +76,17 @@ const PARTS: &[(&str, Part)] = &[
         let deaths = DEATHS.iter().filter(|death| ["fault", "panic"].contains(&death.name));
         let tried = |death| deaths::check_serial(death, 2, consent).map(|bytes| format!("{bytes} bytes"));
         deaths.map(|death| (death.name.to_owned(), tried(death))).collect()
+    }),
+    ("noise", |_, consent| {
+        let text = |n: noise::Noise| {
+            let ((lines, parity), (without, with), (damaged, all)) = (n.lines, n.instructions, n.damaged);
+            format!(
+                "{} bytes; {lines} bytes of lines and {parity} of parity; {without} thousand instructions, with parity \
+                 {with}; {damaged} of {all} lines damaged, nothing lost",
+                n.dump
+            )
+        };
+        vec![("1 % of bytes".into(), noise::check(consent).map(text))]
     }),
     ("story", |_, consent| {
         let text = |c: story::StoryComparison| format!("{} facts and {} system calls agree", c.facts, c.calls);
@@ -121,20 +136,23 @@ const PARTS: &[(&str, Part)] = &[
         };
         vec![("beside QEMU's dump".into(), memory::compare(2, consent).map(text))]
     }),
-    ("kills", |arguments, consent| {
-        let text = |t: kills::Tally| {
-            let (empty, cut, whole, sections) = (t.empty, t.cut, t.whole, t.sections);
-            let cuts = t.cuts.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
-            format!(
-                "{empty} before the first section, {cut} cut, {whole} whole; {sections} sound sections\n          \
-                 cut after 0, 1, 2 … whole sections: {cuts}"
-            )
-        };
-        let outcome = kills::run(arguments.kills, arguments.seed, consent).map(text);
-        vec![(format!("{} machines", arguments.kills), outcome)]
-    }),
+    ("kills", |arguments, consent| kill(kills::What::Usual, arguments, consent)),
+    ("kills-full", |arguments, consent| kill(kills::What::Full, arguments, consent)),
     ("cost", |_, consent| vec![("one dump".into(), cost(consent))]),
 ];
+
+fn kill(what: kills::What, arguments: &CrashesArguments, consent: Consent) -> Tried {
+    let text = |t: kills::Tally| {
+        let (empty, cut, whole, sections) = (t.empty, t.cut, t.whole, t.sections);
+        let cuts = t.cuts.iter().map(u32::to_string).collect::<Vec<_>>().join(" ");
+        format!(
+            "{empty} before the first section, {cut} cut, {whole} whole; {sections} sound sections\n          \
+             cut after 0, 1, 2 … whole sections: {cuts}"
+        )
+    };
+    let outcome = kills::run(what, arguments.kills, arguments.seed, consent).map(text);
+    vec![(format!("{} machines", arguments.kills), outcome)]
+}
 
 /// Runs the command.
 pub fn run(arguments: &CrashesArguments, consent: Consent) -> Result<ExitCode> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context as _, Result, ensure};
 use kwab_format::record::CauseKind;
 
-use super::{Seen, dumps_in, guest, qmp};
+use super::{Seen, attach_disk, dumps_in, guest, qmp};
 use crate::paths;
 use crate::qemu::{self, Limits, Model, run::Next};
 use crate::setup::Consent;
@@ -24,12 +24,7 @@ pub fn disk(model: Model, consent: Consent) -> Result<usize> {
         let mut machine = guest("sh -c 'kill -11 $$'; echo c panic >/proc/sysrq-trigger; sleep 3600", 2, consent)?;
         machine.model = model;
         machine.append.push_str(" dumpdisk");
-        machine.extra = vec![
-            "-drive".into(),
-            format!("file={},if=none,id=dumps,format=raw", file.display()),
-            "-device".into(),
-            "virtio-blk-pci,drive=dumps".into(),
-        ];
+        attach_disk(&mut machine, &file);
         qemu::run(&machine, Limits::seconds(120), |_| Next::Go)?;
         sizes = on_it(&file, boot).with_context(|| format!("boot {boot}, in {}", paths::shown(&file)))?;
     }

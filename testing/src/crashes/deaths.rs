@@ -264,7 +264,7 @@ fn same_as_the_console(seen: &Seen, outcome: &Outcome) -> Result<()> {
     let text: Vec<u8> = outcome
         .serial
         .split_inclusive(|byte| *byte == b'\n')
-        .filter(|l| !l.starts_with(b"KW1:"))
+        .filter(|l| !l.starts_with(b"KW1:") && !l.starts_with(b"KP1:"))
         .flatten()
         .copied()
         .collect();
@@ -316,7 +316,8 @@ fn from_log(outcome: &Outcome) -> Result<Vec<u8>> {
     imported(&outcome.serial)
 }
 
-fn imported(log: &[u8]) -> Result<Vec<u8>> {
+/// The death of the kernel that a console tells of, as a dump.
+pub fn imported(log: &[u8]) -> Result<Vec<u8>> {
     let options = Options { source: "console".into(), folder: Some(paths::build("crashes")?) };
     let (report, dumps) = import(Cursor::new(log.to_vec()), &options, &mut |_| {})?;
     let Some(dump) = dumps.into_iter().find(|dump| dump.summary.kind == "panic") else {
@@ -328,7 +329,8 @@ fn imported(log: &[u8]) -> Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn microseconds(outcome: &Outcome) -> u64 {
+/// How long the kernel says that its dump took; 0 if it does not.
+pub fn microseconds(outcome: &Outcome) -> u64 {
     let text = String::from_utf8_lossy(&outcome.serial).into_owned();
     let line = text.lines().find(|line| line.starts_with("kwab: dump of ")).unwrap_or_default().to_owned();
     line.split_whitespace().rev().nth(1).and_then(|word| word.parse().ok()).unwrap_or(0)

@@ -1,20 +1,23 @@
 //! Kills the machine while it writes its dump, and reads what there is.
 //!
 //! The moments are spread evenly over the time a dump takes here and now, from its first byte on, which is seen in the
-//! file that the memory is kept in: so nearly every kill cuts a dump, early or late.
+//! file that the memory or the disk is kept in: so nearly every kill cuts a dump, early or late.
 
 use std::fs::File;
+use std::ops::ControlFlow;
 use std::os::unix::fs::FileExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, ensure};
+use kwab::memory::Ram;
+use kwab::model::Dump;
 use kwab_format::stream::Dumps;
 use kwab_format::{DefectKind, Item, Reader, SectionKind};
 
-use super::{fresh_memory, machine};
+use super::{add_disk, dumps_in, fresh_memory, machine};
 use crate::paths;
-use crate::qemu::{self, Limits, run::Next};
+use crate::qemu::{self, Limits, Machine, run::Next};
 use crate::setup::Consent;
 
 /// What became of the dumps.
@@ -32,21 +35,54 @@ pub struct Tally {
     pub cuts: Vec<u32>,
 }
 
-/// How long a dump takes before one was seen whole.
-const FIRST_GUESS: Duration = Duration::from_millis(20);
+/// What the machines dump, and where to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// The usual, into memory that outlives them.
+    Usual,
+    /// All memory of the kernel, to a disk.
+    Full,
+}
+
+impl What {
+    /// How long a dump takes before one was seen whole.
+    const fn first_guess(self) -> Duration {
+        match self {
+            Self::Usual => Duration::from_millis(20),
+            Self::Full => Duration::from_millis(300),
+        }
+    }
+
+    /// Where the machine's dumps will be.
+    fn channel(self, machine: &mut Machine) -> Result<PathBuf> {
+        let file = fresh_memory(if self == Self::Full { "kill-full" } else { "kill" })?;
+        match self {
+            Self::Usual => machine.keep_dumps_in(&file)?,
+            Self::Full => {
+                machine.memory_mib = MEMORY;
+                machine.append.push_str(" dump=full");
+                add_disk(machine, &file, DISK)?;
+            }
+        }
+        Ok(file)
+    }
+}
+
+/// MiB of a machine that dumps all memory, and bytes of its disk.
+const MEMORY: u32 = 64;
+const DISK: u64 = 64 << 20;
 /// How long the first byte may take from the first word of the death on.
 const PATIENCE: Duration = Duration::from_secs(20);
 
 /// Kills `count` machines at moments spread over the dump; the moments come from `seed`.
-pub fn run(count: u32, seed: u64, consent: Consent) -> Result<Tally> {
+pub fn run(what: What, count: u32, seed: u64, consent: Consent) -> Result<Tally> {
     let mut tally = Tally::default();
     let mut random = seed | 1;
     // How long a dump takes: it moves with the host's load.
-    let mut longest = FIRST_GUESS;
+    let mut longest = what.first_guess();
     for number in 0..count {
-        let file = fresh_memory("kill")?;
         let mut machine = machine("c panic", 1 + number % 2, consent)?;
-        machine.keep_dumps_in(&file)?;
+        let file = what.channel(&mut machine)?;
         random ^= random << 13;
         random ^= random >> 7;
         random ^= random << 17;
@@ -62,9 +98,10 @@ pub fn run(count: u32, seed: u64, consent: Consent) -> Result<Tally> {
         })?;
         died.context("the kernel did not die")??;
         let bytes = std::fs::read(&file)?;
-        let whole = look(&bytes, &mut tally).with_context(|| {
-            format!("kill {number}, {delay:?} into the dump, which is kept in {}", paths::shown(&file))
-        })?;
+        let about = || format!("kill {number}, {delay:?} into the dump, which is kept in {}", paths::shown(&file));
+        let before = tally.sections;
+        let whole = look(&bytes, &mut tally).with_context(about)?;
+        imports(&file, tally.sections - before, whole).with_context(about)?;
         longest = if whole { longest.mul_f64(0.9) } else { longest.mul_f64(1.02) };
     }
     Ok(tally)
@@ -90,6 +127,21 @@ fn spin(time: Duration) {
     while began.elapsed() < time {
         std::hint::spin_loop();
     }
+}
+
+/// The import has each sound section, and what the library reads of memory is bounded by them.
+fn imports(file: &Path, sections: usize, whole: bool) -> Result<()> {
+    let Some(bytes) = dumps_in(file)?.into_iter().next() else {
+        ensure!(sections == 0, "{sections} sections are not imported");
+        return Ok(());
+    };
+    let dump = Dump::from_bytes(bytes).context("not a dump")?;
+    let read = dump.file.sections.len() + dump.file.tables.len();
+    ensure!(read == sections, "{read} sections are imported of {sections}");
+    ensure!(dump.defects().is_empty() == whole, "{} defects; whole: {whole}", dump.defects().len());
+    let lost = Ram::of(&dump).each(&mut |_| ControlFlow::Continue(()));
+    ensure!(lost == 0, "{lost} sound sections of memory are not read");
+    Ok(())
 }
 
 /// Every section before the cut is sound and at its offset, and the dump says that it is cut exactly when it is.

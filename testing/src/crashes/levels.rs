@@ -4,7 +4,6 @@
 //! and must be missing in the one of the level below: a static of the kernel, an object of its heap, a page of the
 //! program that was running. Then one byte of a dump is damaged, which must cost one section.
 
-use std::fs::File;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
@@ -16,7 +15,7 @@ use kwab::symbols::{Finder, IndexCache, Symbols};
 use kwab::typed::{Expression, FrameChoice, Limits as Shown, PrintReport, Subject, print};
 use kwab_format::record::{AnyRecord, FrameInfo};
 
-use super::{Seen, dumps_in, guest};
+use super::{Seen, add_disk, dumps_in, guest};
 use crate::qemu::{self, Clock, Limits, Machine, run::Next};
 use crate::setup::Consent;
 use crate::{kernel, paths};
@@ -132,15 +131,8 @@ fn dump_at(level: &str, clock: Clock, consent: Consent) -> Result<Vec<u8>> {
 /// A machine of the size that is measured with an empty disk to dump to, which is this file.
 fn with_disk(mut machine: Machine, clock: Clock) -> Result<(Machine, PathBuf)> {
     let file = paths::build("crashes")?.join("levels.disk");
-    File::create(&file)?.set_len(DISK)?;
+    add_disk(&mut machine, &file, DISK)?;
     (machine.memory_mib, machine.clock) = (MEMORY, clock);
-    machine.append.push_str(" dumpdisk");
-    machine.extra = vec![
-        "-drive".into(),
-        format!("file={},if=none,id=dumps,format=raw", file.display()),
-        "-device".into(),
-        "virtio-blk-pci,drive=dumps".into(),
-    ];
     Ok((machine, file))
 }
 

@@ -3,7 +3,8 @@
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
 //! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
 //! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`], [`state`]),
-//! the channel ([`channels`]), how much memory was asked for ([`levels`]).
+//! the channel ([`channels`]), a line that damages what goes over it ([`noise`]), how much memory was asked for
+//! ([`levels`]).
 
 pub mod channels;
 pub mod deaths;
@@ -11,14 +12,15 @@ pub mod elfcore;
 pub mod kills;
 pub mod levels;
 pub mod memory;
+pub mod noise;
 pub mod programs;
 pub mod qmp;
 pub mod seen;
 pub mod state;
 pub mod story;
 
-use std::fs;
-use std::path::PathBuf;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result};
 use kwab::import::{Options, PendingFile, import_channel};
@@ -43,6 +45,24 @@ pub fn guest(script: &str, cpus: u32, consent: Consent) -> Result<Machine> {
     Ok(machine)
 }
 
+/// Gives a machine an empty disk of `size` bytes to dump to, which is `file`.
+pub fn add_disk(machine: &mut Machine, file: &Path, size: u64) -> Result<()> {
+    File::create(file)?.set_len(size)?;
+    machine.append.push_str(" dumpdisk");
+    attach_disk(machine, file);
+    Ok(())
+}
+
+/// Gives a machine the disk that is `file`.
+pub fn attach_disk(machine: &mut Machine, file: &Path) {
+    machine.extra.extend([
+        "-drive".into(),
+        format!("file={},if=none,id=dumps,format=raw", file.display()),
+        "-device".into(),
+        "virtio-blk-pci,drive=dumps".into(),
+    ]);
+}
+
 /// An empty file for the memory that dumps go to.
 pub fn fresh_memory(name: &str) -> Result<PathBuf> {
     let file = paths::build("crashes")?.join(format!("{name}.mem"));
@@ -53,7 +73,7 @@ pub fn fresh_memory(name: &str) -> Result<PathBuf> {
 }
 
 /// The dumps in the memory of a machine that ran, as bytes.
-pub fn dumps_in(file: &std::path::Path) -> Result<Vec<Vec<u8>>> {
+pub fn dumps_in(file: &Path) -> Result<Vec<Vec<u8>>> {
     let bytes = fs::read(file).with_context(|| format!("cannot read {}", paths::shown(file)))?;
     let options = Options { source: paths::shown(file), folder: Some(paths::build("crashes")?) };
     let (_, dumps) = import_channel(&bytes, &options)?;

@@ -5,10 +5,10 @@
 //! backslash before its last byte, so a line with a whole mark comes from the kernel or a privileged program. Other
 //! output is unchanged.
 
-/// What kwab takes for the kernel's: the beginning of an event line and of an armoured line, and of the lines of a
-/// panic.
-pub const MARKS: [&[u8]; 6] =
-    [b"DBG {", b"KW1:", b"[PANIC", b"panicked at ", b"Kernel panic - not syncing", b"register dump:"];
+/// What kwab takes for the kernel's: the beginning of an event line, of an armoured line and a parity line, and of the
+/// lines of a panic.
+pub const MARKS: [&[u8]; 7] =
+    [b"DBG {", b"KW1:", b"KP1:", b"[PANIC", b"panicked at ", b"Kernel panic - not syncing", b"register dump:"];
 
 /// Bytes of the longest mark but its last.
 const REACH: usize = 25;
@@ -81,6 +81,7 @@ mod tests {
     fn a_forged_event_or_armoured_line_does_not_begin_like_one() {
         assert_eq!(passed(&[b"DBG {\"type\":\"panic\"}\n"]), "DBG \\{\"type\":\"panic\"}\n");
         assert_eq!(passed(&[b"xKW1:0011\nKW", b"1", b":"]), "xKW1\\:0011\nKW1\\:");
+        assert_eq!(passed(&[b"KP1:0011"]), "KP1\\:0011");
         assert_eq!(
             passed(&[b"[PAN", b"IC] CPU 0\n", b"Kernel panic - not syncing: no\n"]),
             "[PANI\\C] CPU 0\nKernel panic - not syncin\\g: no\n"
