@@ -17,7 +17,8 @@ use crate::trace::{self, limit};
 use crate::upper::Kwab;
 
 /// Makes room or gives up: `true` if the caller is to try again, `false` if it is the victim itself. `refusals` counts
-/// how often the caller was told to. If no process is left to end, the kernel cannot go on. Thread context, no lock held.
+/// how often the caller was told to. If no process is left to end, the kernel cannot go on. Thread context, no lock
+/// held.
 pub fn out_of_memory(refusals: u32) -> bool {
     machine::frame::drain_magazines();
     let me = current();

@@ -3,8 +3,8 @@
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
 //! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
 //! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the sets that its
-//! four bytes were chosen for are searched for whole. Lines with control characters besides tabs are never quiet. Builds with
-//! debug assertions ask all readers about each quiet line.
+//! four bytes were chosen for are searched for whole. Lines with control characters besides tabs are never quiet.
+//! Builds with debug assertions ask all readers about each quiet line.
 
 use std::collections::HashMap;
 

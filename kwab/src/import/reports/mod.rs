@@ -651,7 +651,7 @@ fn opening<'t, 'l>(
     linux: bool,
 ) -> Option<(dialect::Opening, Option<Captures<'t, 'l>>)> {
     if let Some((opening, captures)) = dialects.opens(text) {
-        // The expression of an assertion is no setting, whatever its name.
+        // The expression of an assertion is not a setting, whatever its name.
         let may_be = opening.class != Class::Assertion;
         let healthy = may_be && captures.get("message").is_some_and(deadly::is_healthy);
         return (!healthy).then(|| (opening.clone(), Some(captures)));

@@ -555,7 +555,8 @@ fn the_panic_of_linux_behind_other_words_counts_when_its_last_lines_follow() {
 fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_their_function_and_place() {
     // Shape: osfmk/i386/trap.c of XNU; newer ones print `type = 14=`.
     let newer = only(
-        "panic(cpu 16 caller 0xffffff800433bb2a): Kernel trap at 0xffffff7f9cb9b1ab, type = 6=invalid opcode, registers:\n\
+        "panic(cpu 16 caller 0xffffff800433bb2a): Kernel trap at 0xffffff7f9cb9b1ab, type = 6=invalid opcode, \
+         registers:\n\
          Backtrace (CPU 16), panicked thread: 0xffffff8ba1ac6598, Frame : Return Address\n\
          0xffffffa794aaf3c0 : 0xffffff7f9cb9b1ab org.demo.fs : _demo_sum + 0x11b\n",
     );
@@ -578,11 +579,11 @@ fn an_exception_of_xnu_and_an_assertion_in_pretty_quotation_marks_are_told_by_th
 /// Shapes: uts/i86pc/os/trap.c and uts/common/os/panic.c of illumos, as console, syslog and mdb(1) have them
 #[test]
 fn a_trap_of_illumos_is_told_by_its_kind_whichever_line_says_it() {
-    let console = "panic[cpu33]/thread=ffffff01e871bc40: BAD TRAP: type=e (#pf Page fault) rp=ffffff01e871b7d0 addr=116e \
-                   occurred in module \"unix\" due to an illegal access to a user address\n";
-    let syslog = "2013-10-18T09:27:31.763864+00:00 host unix: [ID 836849 kern.notice] #012#015panic[cpu33]/thread=ffff:\n\
-                  2013-10-18T09:27:31.763871+00:00 host genunix: [ID 683410 kern.notice] BAD TRAP: type=e (#pf Page \
-                  fault) rp=ffffff003d0074d0 addr=116e\n";
+    let console = "panic[cpu33]/thread=ffffff01e871bc40: BAD TRAP: type=e (#pf Page fault) rp=ffffff01e871b7d0 \
+                   addr=116e occurred in module \"unix\" due to an illegal access to a user address\n";
+    let syslog = "2013-10-18T09:27:31.763864+00:00 host unix: [ID 836849 kern.notice] \
+                  #012#015panic[cpu33]/thread=ffff:\n2013-10-18T09:27:31.763871+00:00 host genunix: \
+                  [ID 683410 kern.notice] BAD TRAP: type=e (#pf Page fault) rp=ffffff003d0074d0 addr=116e\n";
     for log in [console, syslog] {
         let report = only(log);
         assert_eq!((report.family.as_str(), report.class, report.cpu), ("illumos", Class::PageFault, Some(33)));
