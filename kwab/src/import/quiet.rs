@@ -41,12 +41,12 @@ impl Default for Quiet {
 #[derive(Debug)]
 pub(super) struct Counts {
     grams: Vec<u32>,
-    bytes: [u32; 256],
+    bytes: Vec<u32>,
 }
 
 impl Default for Counts {
     fn default() -> Self {
-        Self { grams: vec![0; 1 << BITS], bytes: [0; 256] }
+        Self { grams: vec![0; 1 << BITS], bytes: vec![0; 256] }
     }
 }
 
