@@ -9,13 +9,10 @@
 //! | `{name:dec}` | a decimal number |
 //! | `{name:sym}` | a symbol: letters, digits and `_ . $ : ~ @ - < >` |
 //! | `{name:word}` | anything without spaces |
-//!
-//! A symbol or a word ends before the last place of the text that follows it: `<{name:sym}>`, `[{name:word}]`.
-//!
-//! | in a template | matches |
-//! |---|---|
 //! | `{}` | anything, not kept |
 //! | `{{` | a brace |
+//!
+//! A symbol or a word ends before the last place of the text that follows it: `<{name:sym}>`, `[{name:word}]`.
 //!
 //! A template matches from the first character of the line that is not a space, unless it begins with `{}`; what
 //! follows the last piece is ignored. Matching never goes back over a piece.
