@@ -238,6 +238,12 @@ const ANYWHERE: &[(&str, Class)] = &[
     ("data-abort", Class::Exception),
     ("data abort", Class::Exception),
     ("prefetch-abort", Class::Exception),
+    ("general protection fault", Class::GeneralProtection),
+    ("General protection fault", Class::GeneralProtection),
+    ("General Protection Fault", Class::GeneralProtection),
+    ("double fault", Class::DoubleFault),
+    ("Double fault", Class::DoubleFault),
+    ("Double Fault", Class::DoubleFault),
 ];
 
 /// Bytes of a line in which a word of [`ANYWHERE`] counts; longer lines are prose.

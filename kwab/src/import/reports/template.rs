@@ -12,8 +12,10 @@
 //! | `{}` | anything, not kept |
 //! | `{{` | a brace |
 //!
+//! A symbol or a word ends before the last place of the text that follows it: `<{name:sym}>`, `[{name:word}]`.
+//!
 //! A template matches from the first character of the line that is not a space, unless it begins with `{}`; what
-//! follows the last piece is ignored. Matching never backtracks, so it is linear in the line.
+//! follows the last piece is ignored. Matching never goes back over a piece.
 
 use super::needle::Needle;
 
@@ -185,6 +187,10 @@ impl Template {
                         (Kind::Any, Some(TemplatePiece::Literal(needle))) => self.text_at(rest, needle, at + 2)?,
                         (Kind::Any, Some(TemplatePiece::Space)) => self.space_before(rest, at + 2)?,
                         (Kind::Any, _) => rest.len(),
+                        (kind @ (Kind::Symbol | Kind::Word), Some(TemplatePiece::Literal(needle))) => {
+                            let run = kind.length(rest)?;
+                            last_before(rest, run, needle.text()).unwrap_or(run)
+                        }
                         (kind, _) => kind.length(rest)?,
                     };
                     if let Some(name) = name {
@@ -275,6 +281,13 @@ impl Kind {
         };
         (end > from).then_some(end)
     }
+}
+
+/// Where a capture whose run takes in the text behind it gives way: the last place in the run, or right behind it.
+fn last_before(rest: &[u8], run: usize, text: &[u8]) -> Option<usize> {
+    let first = *text.first()?;
+    let stands = |at: &usize| *at > 0 && rest[*at..].starts_with(text);
+    (rest.len() > run && stands(&run)).then_some(run).or_else(|| memchr::memrchr_iter(first, &rest[..run]).find(stands))
 }
 
 fn flush(literal: &mut String, pieces: &mut Vec<TemplatePiece>) {

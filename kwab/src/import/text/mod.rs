@@ -27,6 +27,11 @@ const DEATHS: &[&[u8]] = &[
     b"fatal trap",
     b"guru meditation",
     b"triple fault",
+    b"double fault",
+    b"general protection fault",
+    b"unrecoverable error",
+    b"triggered an exception",
+    b"ta panicked with code",
 ];
 
 /// Texts of which every line holds one that [`announces_death`], [`linux::alarm`], [`linux::segfault`] or
@@ -38,8 +43,21 @@ pub fn needles() -> impl Iterator<Item = &'static [u8]> {
 /// Whether a line announces a kernel's death, in words that no other reader here knows. The panic of a Rust program
 /// (`thread 'main' panicked at`) is none.
 pub fn announces_death(text: &[u8]) -> bool {
-    static SIGNS: LazyLock<[Finder<'static>; 6]> =
-        LazyLock::new(|| [&b"anic"[..], b"ANIC", b"atal ", b"nhandled ", b"editation", b"iple fault"].map(Finder::new));
+    const MARKS: [&[u8]; 12] = [
+        b"anic",
+        b"ANIC",
+        b"atal ",
+        b"nhandled ",
+        b"editation",
+        b"iple fault",
+        b"ouble fault",
+        b"ouble Fault",
+        b"rotection fault",
+        b"rotection Fault",
+        b"overable error",
+        b"ed an exception",
+    ];
+    static SIGNS: LazyLock<[Finder<'static>; 12]> = LazyLock::new(|| MARKS.map(Finder::new));
     // Most lines have none of them, and are not copied.
     if text.len() > 4096 || reports::is_foreign(text) || SIGNS.iter().all(|sign| sign.find(text).is_none()) {
         return false;

@@ -1,5 +1,6 @@
 //! Reports of embedded, research and older kernels and of firmware, and what looks like them and is none.
 
+use super::super::Report;
 use super::super::class::Class;
 use super::{only, reports};
 
@@ -46,6 +47,13 @@ fn firmware_names_the_function_and_the_image() {
                E/TC:0 0 Panic 'unhandled pageable abort' at core/abort.c:553 <abort_handler>\nE/TC:0 0 Call stack:\n\
                E/TC:0 0  0x6edcec2d print_kernel_stack at os/core/unwind.c:109\n";
     assert_eq!(facts(tee), known("op-tee", Class::PageFault, "demo_entry", 0x6ee6_6004));
+    let place = |report: &Report| (report.source.clone(), report.function.clone());
+    let panic = only("E/TC:0 0 Panic at core/demo_mmu.c:2114 <demo_matches>\nE/TC:0 0 Call stack:\n");
+    assert_eq!(panic.family, "op-tee");
+    assert_eq!(place(&panic), (Some(("core/demo_mmu.c".into(), 2114)), Some("demo_matches".into())));
+    let assertion = only("E/TC:? 0 assertion 'demo() & MASK' failed at core/demo.h:22 <demo_pos>\n");
+    assert_eq!((assertion.family.as_str(), assertion.class), ("op-tee", Class::Assertion));
+    assert_eq!(place(&assertion), (Some(("core/demo.h".into(), 22)), Some("demo_pos".into())));
     let old = "core data-abort at address 0x0\n fsr 0x00000805  ttbr0 0x0537006a  ttbr1 0x0537006a\n\
                PANIC: demo_handle_fault core/arch/arm/mm/demo.c:654\n";
     assert_eq!(facts(old).3, Some(0));

@@ -614,3 +614,19 @@ fn kernels_for_one_program_and_an_assertion_of_one_word_are_read() {
     );
     assert_eq!((serenity.class, serenity.comm.as_deref()), (Class::Assertion, Some("IO WorkQueue")));
 }
+
+/// Shapes: small kernels of hobby systems; QEMU's cpu_abort
+#[test]
+fn an_exception_in_the_middle_of_a_line_counts_with_the_registers_behind_it() {
+    let small = only(
+        " exception  general protection fault in task 1 (process 1)\n     eip: 0x00101010   eflags: 0x00000202\n\
+              eax: 0x00000000      ebx: 0x00000000\n",
+    );
+    assert_eq!(small.class, Class::GeneralProtection);
+    assert!(reports(" exception  general protection fault in task 1 (process 1)\nsystem ready\n").is_empty());
+    let gave_up = only(
+        "qemu: fatal: invalid tss type\nEAX=00000000 EBX=00009500 ECX=00000000 EDX=000003d5\n\
+         EIP=00000000 EFL=00260002 [-------] CPL=3 II=0 A20=1 SMM=0 HLT=0\n",
+    );
+    assert_eq!((gave_up.class, gave_up.headline.as_str()), (Class::Exception, "QEMU gave up: invalid tss type"));
+}
