@@ -133,7 +133,9 @@ fn of_linux(snapshot: &Snapshot, console: &[String]) -> Result<String> {
     let mut frames = 0;
     for (thread, stack) in linux.threads.iter().filter(|(thread, _)| !thread.runs) {
         let last = stack.last().map(|frame| String::from_utf8_lossy(&frame.name).into_owned()).unwrap_or_default();
-        let ends = stack.len() > 2 && BEGINS.iter().any(|begin| last.starts_with(begin));
+        // A child that was forked just now has not run yet.
+        let is_new = stack.len() == 1 && last.starts_with("ret_from_fork");
+        let ends = is_new || stack.len() > 2 && BEGINS.iter().any(|begin| last.starts_with(begin));
         ensure!(ends, "the stack of {} [{}] ends in {last:?}", String::from_utf8_lossy(&thread.name), thread.tid);
         frames += stack.len();
     }

@@ -273,7 +273,9 @@ impl<'r> ThreadReader<'r> {
         let (ip, bp) =
             (self.space.word(sp.wrapping_add(frame("ret_addr")))?, self.space.word(sp.wrapping_add(frame("bp")))?);
         let sp = sp.checked_add(self.btf.size("inactive_task_frame")?)?;
-        Some((At { ip, sp, bp, ..At::default() }, false))
+        // A thread that has not run yet returns to the begin of a function, which no call stands before.
+        let is_new = self.symbols.at(ip).is_some_and(|(_, offset, _)| offset == 0);
+        Some((At { ip, sp, bp, ..At::default() }, is_new))
     }
 
     /// The way by frame pointers, for a kernel without tables: each frame keeps the caller's pointer and the address to

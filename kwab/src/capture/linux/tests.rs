@@ -245,6 +245,16 @@ fn log_threads_and_their_stacks_are_read_without_an_image_of_the_kernel() {
 }
 
 #[test]
+fn a_thread_that_has_not_run_yet_stands_at_the_begin_of_its_function() {
+    let mut memory = machine();
+    words(&mut memory, STACK, &[0, mapped(CODE + 0x200), 0, 0, mapped(CODE + 0x10)]);
+    let linux = read(memory).expect("a Linux");
+    let (_, frames) = linux.threads.iter().find(|(thread, _)| thread.tid == 7).expect("the reader");
+    let names: Vec<_> = frames.iter().map(|frame| String::from_utf8_lossy(&frame.name)).collect();
+    assert_eq!(names, ["pipe_wait", "ret_from_fork"], "not the function that lies before it");
+}
+
+#[test]
 fn a_linux_without_symbols_types_or_rules_still_has_its_log() {
     for (name, other, expected) in
         [("SYMBOL(kallsyms_names)", "SYMBOL(kallsyms_nomes)", "kallsyms"), ("SYMBOL(prb)", "SYMBOL(prx)", "the log")]
