@@ -1,5 +1,5 @@
-//! Reads printed registers, whatever the architecture: `NAME: hex`, `NAME=hex`, `NAME : [<hex>]`, and the tables of
-//! powerpc, s390, mips and loongarch.
+//! Reads printed registers, whatever the architecture: `NAME: hex`, `NAME=hex`, `NAME : [<hex>]`, `NAME. 0xhex`, also in
+//! a frame of box-drawing characters, and the tables of powerpc, s390, mips and loongarch.
 
 use super::report::Arch;
 use super::words::{hex, text};
@@ -18,11 +18,26 @@ pub struct Line {
 
 /// Reads a line that holds registers and little else.
 pub fn line(bytes: &[u8]) -> Option<Line> {
-    let trimmed = bytes.trim_ascii();
+    let unboxed = without_frames(bytes);
+    let trimmed = unboxed.as_deref().unwrap_or(bytes).trim_ascii();
     if trimmed.len() < 5 {
         return None;
     }
     table(trimmed).or_else(|| pairs(trimmed)).or_else(|| bare_names(trimmed))
+}
+
+/// The line with blanks for the frames of a table (U+2500 to U+257F, three bytes each in UTF-8); `None` if it has none.
+fn without_frames(bytes: &[u8]) -> Option<Vec<u8>> {
+    let is_frame = |at: &[u8]| matches!(at, [0xe2, 0x94 | 0x95, 0x80..=0xbf, ..]);
+    memchr::memchr_iter(0xe2, bytes).find(|at| is_frame(&bytes[*at..]))?;
+    let mut plain = Vec::with_capacity(bytes.len());
+    let mut rest = bytes;
+    while let Some((byte, behind)) = rest.split_first() {
+        let frame = is_frame(rest);
+        plain.push(if frame { b' ' } else { *byte });
+        rest = if frame { &rest[3..] } else { behind };
+    }
+    Some(plain)
 }
 
 /// Reads the four words of a continuation line of s390's `Krnl GPRS:`, which begin with register `first`.
@@ -114,7 +129,9 @@ fn pair(bytes: &[u8]) -> Option<Pair<'_>> {
         let close = memchr::memchr(b')', &rest[..rest.len().min(16)])?;
         rest = rest[close + 1..].trim_ascii_start();
     }
-    let rest = rest.strip_prefix(b":").or_else(|| rest.strip_prefix(b"=")).or_else(|| rest.strip_prefix(b"->"))?;
+    let dot = || rest.strip_prefix(b".").filter(|value| value.starts_with(b" 0x"));
+    let sign = |sign: &[u8]| rest.strip_prefix(sign);
+    let rest = sign(b":").or_else(|| sign(b"=")).or_else(|| sign(b"->")).or_else(dot)?;
     let rest = rest.trim_ascii_start();
     let bracket = rest.strip_prefix(b"[<").or_else(|| rest.strip_prefix(b"["));
     let inner = bracket.unwrap_or(rest);
@@ -374,6 +391,10 @@ mod tests {
         assert_eq!(names("r0/a1:  0x00000003  r1/a2:  0x00000000  r2/a3:  0x20000abc").len(), 3);
         assert_eq!(names("rax=0000000000000000 rbx=0000000000000001 rcx=00000000deadbeef").len(), 3);
         assert_eq!(names("scause 0x000000000000000d"), ["scause"]);
+        assert_eq!(names("│ r8 . 0x0000000000000000 │ r9 . 0x0000000000000001 │"), ["r8", "r9"]);
+        assert_eq!(names("│ rip:                           0xffffffff80000491 │"), ["rip"]);
+        assert_eq!(names("│ cs   0x0008             │ ds   0x0030             │"), ["cs", "ds"]);
+        assert_eq!(names("├─────────────────────────┴─────────────────────────┤"), Vec::<String>::new());
         assert_eq!(
             continuation(b"           0700037fe034edc8 000003ffe0249e48", 4).map(|line| line.pairs.len()),
             Some(2)

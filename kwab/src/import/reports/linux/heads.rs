@@ -141,6 +141,7 @@ pub const HEADS: &[Head] = &[
             "Unable to handle kernel {} at virtual address {address:hex}",
             "Unable to handle kernel pointer dereference",
             "Unable to handle kernel {}",
+            "CPU {cpu:dec} Unable to handle kernel paging request at virtual address {address:hex}, epc == {ip:hex}",
             "CPU {cpu:dec} Unable to handle kernel paging request at virtual address {address:hex}",
             "CPU {cpu:dec} Unable to handle kernel {}",
             "kernel tried to execute NX-protected page",
@@ -242,7 +243,12 @@ pub const HEADS: &[Head] = &[
         Bug,
         Announces,
         "kernel BUG in {function}",
-        &["kernel BUG at {file}:{line:dec}!", "Kernel BUG at {file}:{line:dec}", "kernel BUG at {file}"],
+        &[
+            "kernel BUG at {file}:{line:dec}!",
+            "Kernel BUG at {file}:{line:dec}",
+            "kernel BUG at {file}",
+            "BUG: failure at {file}:{line:dec}/{function:sym}()!",
+        ],
     ),
     row(Bug, Stage, "kernel BUG in {function}", &["Kernel BUG [#", "Kernel bug detected[#"]),
     row(

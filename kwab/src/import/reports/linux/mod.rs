@@ -136,6 +136,7 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     let shadowed = named.filter(|_| found.head.class == Class::GeneralProtection).and_then(of_shadow);
     report.fault_address = report.fault_address.or(shadowed).or(named);
     report.error_code = report.error_code.or(captures.hex("code"));
+    report.ip = report.ip.or(captures.hex("ip"));
     if let (Some(file), Some(number)) = (captures.text("file"), captures.dec("line")) {
         report.source.get_or_insert((file, number));
     }

@@ -490,3 +490,17 @@ fn the_note_of_an_exiting_task_names_it() {
     );
     assert_eq!((report.comm.as_deref(), report.pid), (Some("Xorg"), Some(6034)));
 }
+
+/// Shapes: BUG() of Linux where an architecture has no trap for it (include/asm-generic/bug.h), and the head of an oops
+/// on MIPS (arch/mips/mm/fault.c).
+#[test]
+fn the_place_in_the_first_line_is_kept() {
+    let bug = only("BUG: failure at drivers/demo/ring.c:135/demo_run_list()!\nKernel panic - not syncing: BUG!\n");
+    assert_eq!((bug.class, bug.headline.as_str()), (Class::Bug, "kernel BUG in demo_run_list"));
+    assert_eq!(bug.source, Some(("drivers/demo/ring.c".into(), 135)));
+    let oops = only(
+        "CPU 1 Unable to handle kernel paging request at virtual address fffffff0, epc == 8005d844, ra == 800575ec\n\
+         Oops[#1]:\n",
+    );
+    assert_eq!((oops.ip, oops.cpu, oops.fault_address), (Some(0x8005_d844), Some(1), Some(0xffff_fff0)));
+}
