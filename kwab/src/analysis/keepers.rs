@@ -33,6 +33,8 @@ pub enum Promise {
     Frames,
     /// An interrupt that was taken ends.
     Interrupt,
+    /// A mutex that is given back goes to a thread that waits for it.
+    Mutex,
 }
 
 /// The functions that keep each promise, in the order in which they act.
@@ -84,6 +86,8 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
             "kernel::task::memory::resolve",
             "kernel_logic::fault::decide",
             "kernel::mm::fault::<impl kernel::mm::AddressSpace>::apply",
+            "kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::user_trap",
+            "kernel::trap::user",
         ],
     ),
     (
@@ -104,8 +108,19 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
         Promise::Interrupt,
         &["machine::x86_64::entry::trap::dispatch", "machine::x86_64::interrupts::apic::end_of_interrupt"],
     ),
+    (
+        Promise::Mutex,
+        &[
+            "machine::claim::Claim<T,P>::take_contended",
+            "kernel::sync::mutex::Mutex<T>::wait",
+            "<kernel::sync::mutex::Parked as machine::claim::Parking>::released",
+        ],
+    ),
 ];
 
+/// The functions that turn an exception into a signal and call the program's handler.
+pub const HANDLER: &[&str] =
+    &["kernel::trap::user", "kernel::task::signal::deliver::deliver", "kernel::task::signal::frame::push"];
 /// The table of handlers by the number of the system call.
 pub const TABLE: &str = "kernel::syscalls::TABLE";
 /// The stubs by which exceptions and interrupts enter the kernel, one per vector.
@@ -130,7 +145,7 @@ pub(super) fn makes(path: &[u8]) -> bool {
 /// Every name of the kernel that rules look for or name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let kept = KEEPERS.iter().flat_map(|(_, functions)| functions.iter().copied());
-    kept.chain(ASKS.iter().copied()).chain([TABLE, STUBS, LOOKUP])
+    kept.chain(ASKS.iter().chain(HANDLER).copied()).chain([TABLE, STUBS, LOOKUP])
 }
 
 /// The functions that keep a promise, in words; `None` when the dump is not of this workspace's kernel.

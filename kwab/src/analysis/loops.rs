@@ -5,8 +5,8 @@
 
 use std::collections::HashMap;
 
-use super::blame;
 use super::frame::TraceFrame;
+use super::{blame, reach};
 use crate::decode::flow::{Flow, Way, flows};
 use crate::symbols::{Probe, Role, Symbols, role};
 
@@ -18,20 +18,73 @@ const MOST_CODE: u64 = 32 << 10;
 const MOST: usize = 8;
 
 /// `function repeats a loop that calls a, b`: the innermost function of a kernel stack that stands in a loop, and what
-/// that loop calls that is not on the stack.
+/// that loop calls that is not on the stack; and the next one further out, since the inner loop may well have ended.
 pub(super) fn in_words(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String> {
-    let (function, calls) = innermost(symbols, stack, |role| role == Role::Suspect)?;
-    Some(format!("{function} repeats a loop that calls {}", calls.join(", ")))
+    let counts = |role| role == Role::Suspect;
+    let inner = innermost(symbols, stack, counts)?;
+    let outer = innermost(symbols, stack.get(inner.frame + 1..).unwrap_or_default(), counts);
+    let words =
+        |found: &Repeated| format!("{} repeats a loop that calls {}", found.function, found.calls.names.join(", "));
+    let outer = outer.map(|outer| format!("; {}", words(&outer))).unwrap_or_default();
+    Some(format!("{}{outer}", words(&inner)))
 }
 
 /// What a thread that sleeps looks at before it goes to sleep again: the innermost loop around its sleep.
 pub(super) fn condition(symbols: &Symbols, stack: &[TraceFrame]) -> Option<String> {
-    let (_, calls) = innermost(symbols, stack, |role| matches!(role, Role::Suspect | Role::Waiter))?;
-    Some(format!("it sleeps again until {} lets it go on", calls.join(" or ")))
+    let mut calls = innermost(symbols, stack, |role| matches!(role, Role::Suspect | Role::Waiter))?.calls;
+    // What every sleep looks at says nothing while there is something else.
+    if calls.names.iter().any(|name| !is_general(name)) {
+        calls.names.retain(|name| !is_general(name));
+    }
+    let asked = asked(symbols, stack, &calls);
+    let ask = if asked.is_empty() { String::new() } else { format!("; they ask {}", asked.join(", ")) };
+    Some(format!("it sleeps again until {} lets it go on{ask}", calls.names.join(" or ")))
 }
 
-/// The innermost function on a stack that stands in a loop and has a role that counts, and what that loop calls.
-fn innermost(symbols: &Symbols, stack: &[TraceFrame], counts: fn(Role) -> bool) -> Option<(String, Vec<String>)> {
+/// Whether a function only tells a sleep that a signal or a deadline came, or whose sleep it is.
+fn is_general(name: &str) -> bool {
+    const GENERAL: &[&str] = &["is_interrupted", "signal::is_pending", "time::now", "thread::Current<T>::to_arc"];
+    GENERAL.iter().any(|end| name.ends_with(end))
+}
+
+/// What the functions that a loop calls call themselves, without those that are known.
+fn asked(symbols: &Symbols, stack: &[TraceFrame], loop_calls: &Calls) -> Vec<String> {
+    let on_stack: Vec<&str> = stack.iter().flat_map(blame::functions).map(|function| function.name).collect();
+    let mut names: Vec<String> = Vec::new();
+    for start in &loop_calls.targets {
+        let location = symbols.resolve(*start, None, Probe::Exact);
+        let Some(symbol) = location.symbol.filter(|symbol| symbol.offset == 0 && symbol.size <= MOST_CODE) else {
+            continue;
+        };
+        if !loop_calls.names.contains(&blame::owner(&symbol.name)) {
+            continue;
+        }
+        let mut bytes = vec![0; usize::try_from(symbol.size).unwrap_or_default()];
+        let found = symbols.read(*start, None, &mut bytes);
+        let code = flows(&bytes[..found], *start);
+        let all: Vec<usize> = (0..code.len()).collect();
+        let own = called(symbols, &code, &all, &on_stack).names;
+        let new = own.into_iter().filter(|name| !loop_calls.names.contains(name) && !reach::is_served(name));
+        for name in new {
+            if !names.contains(&name) && names.len() < MOST {
+                names.push(name);
+            }
+        }
+    }
+    names
+}
+
+/// A function that stands in a loop.
+struct Repeated {
+    /// The number of its frame.
+    frame: usize,
+    function: String,
+    /// What the loop calls.
+    calls: Calls,
+}
+
+/// The innermost function on a stack that stands in a loop and has a role that counts.
+fn innermost(symbols: &Symbols, stack: &[TraceFrame], counts: fn(Role) -> bool) -> Option<Repeated> {
     let on_stack: Vec<&str> = stack.iter().flat_map(blame::functions).map(|function| function.name).collect();
     let frames = stack.iter().take(MOST_FRAMES).enumerate();
     frames.into_iter().find_map(|(number, frame)| {
@@ -47,7 +100,7 @@ fn innermost(symbols: &Symbols, stack: &[TraceFrame], counts: fn(Role) -> bool) 
         let found = symbols.read(start, None, &mut bytes);
         let code = flows(&bytes[..found], start);
         let calls = called(symbols, &code, &around(&code, at), &on_stack);
-        (!calls.is_empty()).then(|| (symbol.name.to_string(), calls))
+        (!calls.names.is_empty()).then(|| Repeated { frame: number, function: symbol.name.to_string(), calls })
     })
 }
 
@@ -86,9 +139,16 @@ fn reached(edges: &[Vec<usize>], from: usize) -> Vec<bool> {
     seen
 }
 
-/// The functions that some instructions call or were inlined from, in order of address, without those on the stack.
-fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// What some instructions call.
+struct Calls {
+    /// The functions that they call or were inlined from, in order of address, without those on the stack.
+    names: Vec<String>,
+    /// Where the called ones begin.
+    targets: Vec<u64>,
+}
+
+fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]) -> Calls {
+    let (mut names, mut targets): (Vec<String>, Vec<u64>) = (Vec::new(), Vec::new());
     let mut name = |function: Option<&str>| {
         let telling = function.filter(|name| role(name) == Role::Suspect && !on_stack.contains(name));
         if let Some(own) = telling.map(blame::owner).filter(|own| !names.contains(own) && names.len() < MOST) {
@@ -100,9 +160,12 @@ fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]
         location.frames.iter().filter(|frame| frame.inlined).for_each(|frame| name(frame.function.as_deref()));
         if let Way::Call(Some(target)) = flow.way {
             name(symbols.resolve(target, None, Probe::Exact).function().map(|found| &**found));
+            if !targets.contains(&target) {
+                targets.push(target);
+            }
         }
     }
-    names
+    Calls { names, targets }
 }
 
 #[cfg(test)]

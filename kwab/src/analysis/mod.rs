@@ -61,5 +61,5 @@ pub use death::Postmortem;
 pub(crate) use death::in_words;
 pub use frame::TraceFrame;
 pub use quote::text;
-pub(crate) use reach::behind as functions_behind;
+pub(crate) use reach::Spectrum;
 pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage};

@@ -4,11 +4,12 @@
 //! through pointers are not followed, and which of several places made the error is not known: what is found are
 //! candidates, nearest to the handler first.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::rc::Rc;
 
 use linux_abi::Errno;
 
-use super::keepers::TABLE;
+use super::keepers::{self, TABLE};
 use super::{blame, trail};
 use crate::decode::calls::{Reference, references};
 use crate::symbols::{LoadedImage, Probe, Role, Symbols, role};
@@ -31,6 +32,9 @@ const MOST_PARTS: usize = 10;
 /// Functions among which those are looked for that are named first.
 const MOST_SORTED: usize = 64;
 const SHALLOW: usize = 2;
+/// Functions of a system call that are ranked, and calls between them and the handler.
+const MOST_RANKED: usize = 256;
+const DEEP: usize = 4;
 
 /// The functions that may have made the error that a system call ended with, with their source lines, nearest to its
 /// handler first. Empty without an image of this workspace's kernel.
@@ -74,17 +78,51 @@ pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<Stri
     found.into_iter().take(MOST).enumerate().map(in_words).collect()
 }
 
-/// The functions that an answer of a system call can come from: of an error those that make it, then those that the
-/// call is made of.
-pub(crate) fn behind(symbols: &Symbols, nr: i64, errno: Option<Errno>) -> Vec<String> {
-    let makers = errno.map(|errno| makers(symbols, nr, errno)).unwrap_or_default();
-    let mut found: Vec<String> = Vec::new();
-    for name in makers.into_iter().chain(all_parts(symbols, nr, MOST_SORTED)) {
-        if !found.contains(&name) {
-            found.push(name);
+/// Ranks the functions that a wrong answer can come from by how many right answers they had a part in.
+///
+/// A function that many calls are made of, all of which were answered alike in both runs, is a worse suspect than one
+/// that only the call with the wrong answer is made of (spectrum-based fault localisation, here over the calls that the
+/// machine code makes).
+pub(crate) struct Spectrum<'s> {
+    anatomy: Anatomy<'s>,
+    /// For each function how many of the calls that were answered right are made of it.
+    right: HashMap<String, usize>,
+}
+
+impl<'s> Spectrum<'s> {
+    /// Of the calls with these numbers, which were answered right.
+    pub(crate) fn of(symbols: &'s Symbols, right: impl IntoIterator<Item = i64>) -> Self {
+        let mut spectrum = Self { anatomy: Anatomy::of(symbols), right: HashMap::new() };
+        for nr in right {
+            for name in spectrum.anatomy.call(nr) {
+                *spectrum.right.entry(name).or_default() += 1;
+            }
         }
+        spectrum
     }
-    found
+
+    /// The functions that an answer of a system call can come from: of an error those that make it, then those that the
+    /// call is made of.
+    pub(crate) fn behind_call(&mut self, nr: i64, errno: Option<Errno>) -> Vec<String> {
+        let makers = errno.map(|errno| makers(self.anatomy.symbols, nr, errno)).unwrap_or_default();
+        let parts = self.anatomy.call(nr);
+        makers.into_iter().chain(self.ranked(parts)).collect()
+    }
+
+    /// The functions that deliver a signal to its handler.
+    pub(crate) fn behind_signal(&mut self) -> Vec<String> {
+        let parts = keepers::HANDLER.iter().flat_map(|name| {
+            let start = start_of(self.anatomy.symbols, name);
+            start.map_or_else(Vec::new, |start| self.anatomy.parts(start, MOST_RANKED, SHALLOW))
+        });
+        let parts = parts.collect();
+        self.ranked(parts)
+    }
+
+    fn ranked(&self, mut parts: Vec<String>) -> Vec<String> {
+        parts.sort_by_key(|name| self.right.get(name).copied().unwrap_or_default());
+        parts
+    }
 }
 
 /// The functions that a system call is made of: its handler, then what that has inlined and what it calls, nearest
@@ -97,11 +135,7 @@ pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
 
 /// As [`parts`], of a function of the kernel, those of its own module first.
 pub(super) fn parts_of(symbols: &Symbols, function: &str) -> Vec<String> {
-    let images = symbols.loaded().iter().filter(|loaded| loaded.pid.is_none());
-    let start = images.into_iter().find_map(|loaded| {
-        let (link, _) = loaded.image.find_symbol(function)?;
-        Some(link.wrapping_add(loaded.bias))
-    });
+    let start = start_of(symbols, function);
     let mut found = start.map_or_else(Vec::new, |start| parts_from(symbols, start, MOST_SORTED));
     found.sort_by_key(|name| module(name) != module(function));
     found.truncate(MOST_PARTS);
@@ -133,38 +167,93 @@ pub(super) fn module(name: &str) -> &str {
     }
 }
 
+/// Where a function of the kernel begins.
+fn start_of(symbols: &Symbols, function: &str) -> Option<u64> {
+    let mut images = symbols.loaded().iter().filter(|loaded| loaded.pid.is_none());
+    images.find_map(|loaded| {
+        let (link, _) = loaded.image.find_symbol(function)?;
+        Some(link.wrapping_add(loaded.bias))
+    })
+}
+
 fn all_parts(symbols: &Symbols, nr: i64, enough: usize) -> Vec<String> {
     handler(symbols, nr).map_or_else(Vec::new, |handler| parts_from(symbols, handler, enough))
 }
 
 fn parts_from(symbols: &Symbols, start: u64, enough: usize) -> Vec<String> {
-    let mut queue = VecDeque::from([(start, 0)]);
-    let mut seen = BTreeSet::from([start]);
-    let mut found: Vec<String> = Vec::new();
-    while let Some((function, depth)) = queue.pop_front() {
-        let mut calls = Vec::new();
-        for (at, target) in trail::places(symbols, function) {
-            let location = symbols.resolve(at, None, Probe::Exact);
+    Anatomy::of(symbols).parts(start, enough, SHALLOW)
+}
+
+/// What one function is made of.
+#[derive(Default)]
+struct Organs {
+    /// Itself and the functions that were inlined into it, the outermost of each place first.
+    names: Vec<String>,
+    /// Where the functions begin that it calls.
+    calls: Vec<u64>,
+}
+
+/// What functions are made of, each looked at once.
+struct Anatomy<'s> {
+    symbols: &'s Symbols,
+    known: HashMap<u64, Rc<Organs>>,
+}
+
+impl<'s> Anatomy<'s> {
+    fn of(symbols: &'s Symbols) -> Self {
+        Self { symbols, known: HashMap::new() }
+    }
+
+    /// The functions that a system call is made of, nearest to its handler first.
+    fn call(&mut self, nr: i64) -> Vec<String> {
+        handler(self.symbols, nr).map_or_else(Vec::new, |handler| self.parts(handler, MOST_RANKED, DEEP))
+    }
+
+    /// The functions that a function is made of, itself first, until there are enough.
+    fn parts(&mut self, start: u64, enough: usize, deepest: usize) -> Vec<String> {
+        let mut queue = VecDeque::from([(start, 0)]);
+        let mut seen = BTreeSet::from([start]);
+        let (mut found, mut listed) = (Vec::new(), HashSet::new());
+        while let Some((function, depth)) = queue.pop_front() {
+            let organs = self.organs(function);
+            found.extend(organs.names.iter().filter(|name| listed.insert((*name).clone())).cloned());
+            if found.len() >= enough {
+                break;
+            }
+            if depth < deepest {
+                let new = organs.calls.iter().filter(|target| seen.insert(**target));
+                queue.extend(new.map(|target| (*target, depth + 1)));
+            }
+        }
+        found
+    }
+
+    fn organs(&mut self, function: u64) -> Rc<Organs> {
+        if let Some(known) = self.known.get(&function) {
+            return known.clone();
+        }
+        let mut organs = Organs::default();
+        for (at, target) in trail::places(self.symbols, function) {
+            let location = self.symbols.resolve(at, None, Probe::Exact);
             // The outermost is written first: it is nearer to the handler.
             let inner = location.frames.iter().rev().filter_map(|frame| frame.function.as_deref());
             let bare = location.function().filter(|_| location.frames.is_empty()).map(|name| &**name);
             for name in inner.chain(bare).map(blame::owner) {
-                if role(&name) == Role::Suspect && !is_served(&name) && !found.contains(&name) {
-                    found.push(name);
+                if role(&name) == Role::Suspect && !is_served(&name) && !organs.names.contains(&name) {
+                    organs.names.push(name);
                 }
             }
-            calls.extend(target.filter(|target| depth < SHALLOW && is_suspect(symbols, *target)));
+            let target = target.filter(|target| !organs.calls.contains(target) && is_suspect(self.symbols, *target));
+            organs.calls.extend(target);
         }
-        queue.extend(calls.into_iter().filter(|target| seen.insert(*target)).map(|target| (target, depth + 1)));
-        if found.len() >= enough {
-            break;
-        }
+        let organs = Rc::new(organs);
+        self.known.insert(function, organs.clone());
+        organs
     }
-    found
 }
 
 /// Whether a function only records what happens, or belongs to a type of the language: `<u64>::checked_add`.
-fn is_served(name: &str) -> bool {
+pub(super) fn is_served(name: &str) -> bool {
     let primitive = |name: &str| name.split_once(">::").is_some_and(|(own, _)| !own.contains("::"));
     name.contains("::trace::") || name.contains("recorder") || name.starts_with('<') && primitive(name)
 }

@@ -1,6 +1,6 @@
 //! Pairs threads, aligns their rows, and looks at each pair of rows.
 
-use std::collections::{HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 
 use linux_abi::flags::process;
 use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
@@ -18,6 +18,8 @@ const BEFORE: usize = 5;
 const SUSPECTS: usize = 5;
 /// Differences behind the first that the report shows.
 const LATER: usize = 20;
+/// Errors of futex(2) that tell of the request, not of the moment.
+const REFUSED: &[&str] = &["EINVAL", "EFAULT", "ENOSYS"];
 /// Bytes of a thread's name in the report.
 const LONGEST_LABEL: usize = 64;
 /// Bytes of a path that decide which row is beside which; rings keep no more of some.
@@ -47,6 +49,7 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
         later: Vec::new(),
         ends: Ends { good: None, bad: None },
         calls_alike: 0,
+        alike: BTreeSet::new(),
     };
     let Some(root) = good.1.root(options.program.as_deref()) else { return report };
     let executed = root.0.rows.get(root.1).and_then(|row| row.call()).and_then(Called::executed);
@@ -147,6 +150,8 @@ struct Runs<'t> {
     found: Vec<Found<'t>>,
     /// The calls of each pair of threads that were the same.
     alike: Vec<Vec<&'t Called>>,
+    /// The signals that both runs handled, each with what was [alike](Self::alike) before it.
+    handled: Vec<((usize, usize), &'t str)>,
 }
 
 impl<'t> Runs<'t> {
@@ -165,6 +170,7 @@ impl<'t> Runs<'t> {
             signals: [signals(good), signals(bad)],
             found: Vec::new(),
             alike: Vec::new(),
+            handled: Vec::new(),
         }
     }
 
@@ -244,6 +250,10 @@ impl<'t> Runs<'t> {
                 self.differs(DivergenceKind::End, None, (Some(left), Some(right)), right.at, &pair.label);
                 None
             }
+            (What::Signal { name, .. }, What::Signal { acts: Some(true), .. }) => {
+                self.handled.push((self.before(), name));
+                None
+            }
             _ => None,
         }
     }
@@ -256,8 +266,13 @@ impl<'t> Runs<'t> {
         at: usize,
         label: &str,
     ) {
-        let before = (self.alike.len() - 1, self.alike.last().map_or(0, Vec::len));
+        let before = self.before();
         self.found.push(Found { at, kind, label: label.to_owned(), argument, rows, before });
+    }
+
+    /// Which list of calls that were alike is being filled, and how many it has.
+    fn before(&self) -> (usize, usize) {
+        (self.alike.len() - 1, self.alike.last().map_or(0, Vec::len))
     }
 
     /// What differs in two calls of one name, if anything does.
@@ -359,15 +374,36 @@ impl<'t> Runs<'t> {
                 if is_brief && [self.good, self.bad].iter().any(|trace| trace.origin == Origin::Rings) {
                     return;
                 }
+                // A wait that was refused for what was asked is no matter of time, if the good run never was.
+                if call.name == "futex"
+                    && calls(self.good).any(|other| other.answer == call.answer && other.name == call.name)
+                {
+                    return;
+                }
                 let mut neighbours = around.beside[at].iter().flatten().filter_map(|row| row.call());
                 // A program that polls asks as often as it has time for.
                 if neighbours.any(|other| other.text == call.text && other.answer == call.answer) {
                     return;
                 }
-                if left.is_some() { DivergenceKind::Missing } else { DivergenceKind::Extra }
+                match (left, &*call.name) {
+                    (None, "futex") => DivergenceKind::Answer,
+                    (None, _) => DivergenceKind::Extra,
+                    (Some(_), _) => DivergenceKind::Missing,
+                }
             }
         };
         self.differs(kind, None, (left, right), around.next[at], label);
+    }
+
+    /// What may have misled the program before a place: calls that wrote to its memory, signals that it handled.
+    fn suspects(&self, (list, before): (usize, usize)) -> Vec<String> {
+        let calls = self.alike[list][..before].iter().enumerate();
+        let calls = calls.filter(|(_, call)| call.has(Traits::FILLS_MEMORY)).map(|(at, call)| (at, call.line()));
+        let handled = self.handled.iter().filter(|((of, at), _)| *of == list && *at <= before);
+        let handled = handled.map(|((_, at), name)| (*at, format!("{name} was handled")));
+        let mut rows: Vec<(usize, String)> = calls.chain(handled).collect();
+        rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
+        rows.into_iter().take(SUSPECTS).map(|(_, row)| row).collect()
     }
 
     /// Sorts what was found by time and puts it into words.
@@ -384,9 +420,9 @@ impl<'t> Runs<'t> {
         let alike = &self.alike[first.before.0][..first.before.1];
         report.before = alike[alike.len().saturating_sub(BEFORE)..].iter().map(|call| call.line()).collect();
         if !divergence.is_of_kernel() {
-            let suspects = alike.iter().rev().filter(|call| call.has(Traits::FILLS_MEMORY));
-            report.suspects = suspects.take(SUSPECTS).map(|call| call.line()).collect();
+            report.suspects = self.suspects(first.before);
         }
+        report.alike = self.alike.iter().flatten().map(|call| call.name.clone().into_owned()).collect();
         report.first = Some(divergence);
         report.later_count = later.len();
         report.later = later.iter().take(LATER).map(Found::divergence).collect();
@@ -516,7 +552,9 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || call.name == "futex"
+            let waits = call.name == "futex"
+                && !matches!(call.answer, Answer::Error(ref why) if REFUSED.contains(&why.as_str()));
+            call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || waits
         })
     }
 

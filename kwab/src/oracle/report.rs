@@ -2,6 +2,8 @@
 //!
 //! The form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
 
+use std::collections::BTreeSet;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -27,11 +29,12 @@ pub struct OracleReport {
     pub first: Option<Divergence>,
     /// Calls just before the first difference that were the same in both runs, as `bad` shows them.
     pub before: Vec<String>,
-    /// Calls before it whose answer lies in memory, which the traces do not show, nearest first. Present when the
-    /// program itself did something else, so that an earlier answer must have misled it.
+    /// Calls before it whose answer lies in memory, which the traces do not show, and signals that were handled, nearest
+    /// first. Present when the program itself did something else, so that an earlier answer must have misled it.
     pub suspects: Vec<String>,
-    /// Functions of the kernel that the first difference can come from, nearest to the call's handler first; empty
-    /// without the image of the kernel.
+    /// Functions of the kernel that the first difference can come from, likeliest first: those that make the error, then
+    /// those that had no part in calls with right answers, nearest to the call's handler first. Empty without the image of
+    /// the kernel.
     pub behind: Vec<String>,
     /// How many differences follow the first.
     pub later_count: usize,
@@ -41,6 +44,9 @@ pub struct OracleReport {
     pub ends: Ends,
     /// How many calls were the same in both runs.
     pub calls_alike: usize,
+    /// The names of those calls.
+    #[serde(skip)]
+    pub(super) alike: BTreeSet<String>,
 }
 
 /// One of the two runs.
@@ -174,7 +180,7 @@ impl Divergence {
         let (name, argument) = (&self.name, self.argument.as_deref().unwrap_or("an argument"));
         match self.kind {
             DivergenceKind::Answer => {
-                let answer = |row: &Option<String>| row.as_deref().map_or("?", answer_of).to_owned();
+                let answer = |row: &Option<String>| row.as_deref().map_or("never that", answer_of).to_owned();
                 format!("{name} returned {}; in the good run {}", answer(&self.bad), answer(&self.good))
             }
             DivergenceKind::Memory => format!("{name} wrote other bytes to {argument}"),

@@ -72,6 +72,36 @@ fn a_program_that_was_misled_points_at_the_calls_that_write_to_memory() {
 }
 
 #[test]
+fn a_signal_that_was_handled_before_may_have_misled_the_program() {
+    let run = |action: &str, mode: u64| {
+        let rows = [
+            entry(1, 59, [0x1000, 0x2000, 0, 0, 0, 0]),
+            exit(1, 59, 0, ",\"text0\":\"/bin/p\""),
+            format!("\"type\":\"signal\",\"pid\":1,\"signal\":11,\"signal_name\":\"SIGSEGV\",\"action\":\"{action}\""),
+            entry(1, 90, [0x1000, mode, 0, 0, 0, 0]),
+            exit(1, 90, 0, ",\"text0\":\"/a\""),
+        ];
+        recorded(&rows.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let report = judged(&run("handler", 0o600), &run("handler", 0o644));
+    assert_eq!(report.suspects, ["SIGSEGV was handled"]);
+    assert_eq!(judged(&run("ignore", 0o600), &run("ignore", 0o644)).suspects, [""; 0]);
+}
+
+#[test]
+fn a_futex_call_that_is_refused_is_a_difference_where_the_good_run_has_no_such_answer() {
+    let wait = "7 futex(0x7f00, FUTEX_WAIT, 0, NULL) = ";
+    let good = format!("{START}{wait}-1 EAGAIN (Resource temporarily unavailable)\n7 getpid() = 7\n");
+    let bad = format!("{START}{wait}-1 EINVAL (Invalid argument)\n7 getpid() = 7\n");
+    let first = both(&good, &bad).first.expect("a difference");
+    assert_eq!((first.kind, first.name.as_str(), first.good.as_deref()), (DivergenceKind::Answer, "futex", None));
+    assert_eq!(first.sentence(), "futex returned -1 EINVAL; in the good run never that");
+    assert_eq!(both(&bad, &bad).first, None);
+    let waits = good.replace("-1 EAGAIN (Resource temporarily unavailable)", "0");
+    assert_eq!(both(&good, &waits).first, None, "which wait finds its word changed depends on time");
+}
+
+#[test]
 fn processes_addresses_and_names_of_temporary_files_are_renamed() {
     let run = |pid: u32, child: u32, at: &str, name: &str| {
         format!(

@@ -237,7 +237,7 @@ fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
 const MOST_BUSY: usize = 3;
 
 fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
-    let tid = set.tid.or(set.pid).filter(|tid| *tid != 0)?;
+    let Some(tid) = set.tid.or(set.pid).filter(|tid| *tid != 0) else { return before_threads(ctx, set) };
     let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
     if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
         return None;
@@ -278,6 +278,21 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
             .because_if(0.05, repeats)
             .blames(guilty),
     )
+}
+
+/// A processor that ran the kernel before there was a thread: it never came out of its own start.
+fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
+    if !ctx.case.tasks.is_empty() || ring(set)? != 0 {
+        return None;
+    }
+    let frames = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);
+    let guilty = blame::guilty(&frames)?;
+    let cpu = set.stamp.cpu.or(ctx.death.cpu).map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
+    let repeats = loops::in_words(ctx.symbols, &frames).map(|row| (row, None));
+    let claim = Claim::new(format!("{cpu} stays in the kernel in {}, before the first thread runs", guilty.name))
+        .because(0.45, format!("{cpu} ran kernel code when the dump was asked for"), Some(set.at))
+        .because_if(0.05, repeats);
+    Some(claim.blames(Some(guilty)))
 }
 
 /// A task that ran for longer than this did not just begin, nanoseconds.

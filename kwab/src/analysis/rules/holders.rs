@@ -8,6 +8,7 @@ use super::tasks::{blame_of, is_asleep, label};
 use crate::analysis::blame::Guilty;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::text;
 use crate::model::{Located, RecordRef};
 
@@ -87,7 +88,9 @@ pub(super) fn explain(ctx: &Context<'_, '_>, chain: &[HeldLock<'_, '_>], mut cla
         let row = format!("{} has the lock at {:#x}{state}{sleeps_for}", held.who(), held.object);
         claim = claim.because(weight, row, Some(held.at));
     }
-    claim.blames(blame(ctx, chain))
+    // A holder that sleeps for something else may have given the mutex back, and nothing took it.
+    let keepers = chain.last().filter(|held| held.is_mutex).and_then(|_| keepers::in_words(ctx, Promise::Mutex));
+    claim.because_if(0.0, keepers.map(|row| (row, None))).blames(blame(ctx, chain))
 }
 
 /// The function in which the last holder sleeps.

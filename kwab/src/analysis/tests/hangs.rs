@@ -110,6 +110,19 @@ fn a_system_call_is_made_of_its_handler_and_what_that_calls() {
 }
 
 #[test]
+fn a_function_that_right_answers_are_made_of_is_a_later_suspect() {
+    let symbols = kernel();
+    let behind = |right: &[i64]| Spectrum::of(&symbols, right.iter().copied()).behind_call(46, None);
+    let (own, shared) = ("kernel::syscalls::control::read", "kernel::time::from_timeval");
+    let place = |found: &[String], name: &str| found.iter().position(|found| found == name).expect("it is listed");
+    let found = behind(&[]);
+    assert!(place(&found, shared) < place(&found, own), "{found:?}");
+    // setitimer is made of it too, and answered right.
+    let found = behind(&[38]);
+    assert!(place(&found, own) < place(&found, shared), "{found:?}");
+}
+
+#[test]
 fn a_sleeper_s_own_call_that_failed_is_told_with_what_makes_its_error() {
     let hang = |result: i64| {
         let maker = ours().put(C, &stopped()).put(SectionKind::TASKS, &sleeper(2, 1, "pause"));
@@ -307,6 +320,22 @@ fn a_processor_that_stays_in_a_loop_of_the_kernel_names_what_the_loop_calls() {
     assert!(told(&hang(10), row), "{:#?}", hang(10).hypotheses);
     // Behind the loop it calls something once.
     assert!(!told(&hang(19), "repeats a loop"), "{:#?}", hang(19).hypotheses);
+}
+
+#[test]
+fn a_processor_that_never_comes_out_of_the_kernel_s_start_is_told_by_its_stack() {
+    let symbols = kernel();
+    let at = |name: &str| symbols.loaded()[0].image.find_symbol(name).unwrap().0 + (1 << 20);
+    let read = at("kernel::syscalls::control::read");
+    let values = regs(&[(RegId::RIP, read), (RegId::RSP, 0xffff_8000_0000_1000), (RegId::CS, 0x10)]);
+    let set = Registers { role: Some(RegisterRole::STOPPED), regs: Some(List::new(&values)), ..Registers::default() };
+    let early = ours().put(C, &stopped()).put(SectionKind::REGISTERS, &set);
+    let (claim, place) = ("a processor stays in the kernel", ", before the first thread runs");
+    let first = |maker: &Maker| judge_as(&symbols, maker).hypotheses[0].claim.clone();
+    assert!(first(&early).starts_with(claim) && first(&early).ends_with(place), "{}", first(&early));
+    // With threads the idle loop may be what it ran.
+    let later = early.put(SectionKind::TASKS, &sleeper(2, 1, "read"));
+    assert!(!first(&later).contains(place), "{}", first(&later));
 }
 
 #[test]

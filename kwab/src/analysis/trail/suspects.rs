@@ -7,13 +7,13 @@
 
 use super::deciders::{self, Decider, Place};
 use super::walk::{function_of, panic_site};
-use crate::analysis::blame;
 use crate::analysis::context::Context;
+use crate::analysis::{blame, reach};
 use crate::decode::Access;
 use crate::decode::flow::RSP;
 
 /// Suspects that are named.
-const MOST: usize = 6;
+const MOST: usize = 10;
 /// Frames whose functions are looked at.
 const FRAMES: usize = 3;
 
@@ -33,7 +33,7 @@ pub(in crate::analysis) fn suspects(ctx: &Context<'_, '_>) -> Vec<Decider> {
     };
     let on_stack = |name: &str| ctx.trace.iter().flat_map(blame::functions).any(|function| function.name == name);
     for outer in frame + 1..frame + FRAMES {
-        found.retain(|decider| !on_stack(&decider.name));
+        found.retain(|decider| tells(&decider.name) && !on_stack(&decider.name));
         if found.len() >= MOST {
             break;
         }
@@ -45,9 +45,15 @@ pub(in crate::analysis) fn suspects(ctx: &Context<'_, '_>) -> Vec<Decider> {
             }
         }
     }
-    found.retain(|decider| !on_stack(&decider.name));
+    found.retain(|decider| tells(&decider.name) && !on_stack(&decider.name));
     found.truncate(MOST);
     found
+}
+
+/// Whether a name says something: not a method of a type of the language, nor what `derive` wrote for one's own.
+fn tells(name: &str) -> bool {
+    let is_derived = ["core::cmp::", "core::clone::", "core::ops::deref::"].iter().any(|path| name.contains(path));
+    !reach::is_served(name) && !(is_derived && name.contains(" as "))
 }
 
 /// The frame of a fault, and what brought the values of its operands or led to the instruction.
@@ -74,6 +80,11 @@ fn faulting(ctx: &Context<'_, '_>) -> Option<(usize, Vec<Decider>)> {
 /// The suspects in one line, likeliest first; `None` when there are none.
 #[must_use]
 pub(in crate::analysis) fn in_words(suspects: &[Decider]) -> Option<String> {
-    let rows: Vec<String> = suspects.iter().map(|suspect| format!("{} ({})", suspect.name, suspect.how)).collect();
-    (!rows.is_empty()).then(|| format!("suspects, nearest first: {}", rows.join(", ")))
+    // What was said of the one before is not said again.
+    let rows = suspects.chunk_by(|one, next| one.how == next.how).map(|alike| {
+        let names: Vec<&str> = alike.iter().map(|suspect| suspect.name.as_str()).collect();
+        format!("{} ({})", names.join(", "), alike[0].how)
+    });
+    let rows: Vec<String> = rows.collect();
+    (!rows.is_empty()).then(|| format!("suspects, nearest first: {}", rows.join("; ")))
 }
