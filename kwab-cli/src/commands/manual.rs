@@ -68,7 +68,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
 /// Prints a completion script.
 pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
     let mut script = Vec::new();
-    let mut command = Arguments::command();
+    let mut command = offered(&Arguments::command());
     match arguments.shell {
         Shell::Zsh => zsh(&command, &mut script)?,
         shell => clap_complete::generate(shell, &mut command, "kwab", &mut script),
@@ -78,6 +78,12 @@ pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
     }
     output::to_stdout(|out| out.write_all(&script))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The program without its hidden commands, which the scripts of `clap_complete` offer like others.
+fn offered(all: &clap::Command) -> clap::Command {
+    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
+    clap::Command::new("kwab").args(all.get_arguments()).subcommands(shown)
 }
 
 /// The script for zsh. That of `clap_complete` takes a command for the file that can stand in its place, and the word
