@@ -112,6 +112,7 @@ fn completions_and_manual_pages_know_every_command() {
     for shell in ["bash", "zsh", "fish"] {
         let script = stdout_of(folder.path(), &["completions", shell]);
         assert!(script.contains("salvage"), "{shell}");
+        assert!(script.contains("--version") || script.contains("-l version"), "{shell}");
         assert!(!script.contains("mcp-call") && !script.contains("mcp__call"), "{shell} offers a hidden command");
     }
     assert!(stdout_of(folder.path(), &["man"]).contains(".TH kwab"));

@@ -83,7 +83,12 @@ pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
 /// The program without its hidden commands, which the scripts of `clap_complete` offer like others.
 fn offered(all: &clap::Command) -> clap::Command {
     let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
-    clap::Command::new("kwab").args(all.get_arguments()).subcommands(shown)
+    named().args(all.get_arguments()).subcommands(shown)
+}
+
+/// The program with nothing but its version, which makes the flag for it.
+fn named() -> clap::Command {
+    clap::Command::new("kwab").version(env!("CARGO_PKG_VERSION"))
 }
 
 /// The script for zsh. That of `clap_complete` takes a command for the file that can stand in its place, and the word
@@ -97,7 +102,7 @@ _kwab_first() {
 
 ";
     let options = command.get_arguments().filter(|argument| !argument.is_positional());
-    let mut bare = clap::Command::new("kwab").args(options).subcommands(command.get_subcommands());
+    let mut bare = named().args(options).subcommands(command.get_subcommands());
     let mut made = Vec::new();
     clap_complete::generate(Shell::Zsh, &mut bare, "kwab", &mut made);
     let made = String::from_utf8_lossy(&made).replacen(COMMANDS, "\":: :_kwab_first\"", 1);
