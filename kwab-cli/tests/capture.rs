@@ -17,6 +17,11 @@ const REGISTERS: &str = "CPU#0\r\nRAX=0000000000000001 RBP=ffffc90000003f00 RSP=
 
 /// Serves one session; `panics` says whether the NMI ends the guest.
 fn guest(folder: &Path, panics: bool) -> JoinHandle<Vec<String>> {
+    guest_with(folder, panics, REGISTERS.to_owned())
+}
+
+fn guest_with(folder: &Path, panics: bool, registers: String) -> JoinHandle<Vec<String>> {
+    let _ = std::fs::remove_file(folder.join("qmp"));
     let listener = UnixListener::bind(folder.join("qmp")).expect("a socket");
     std::thread::spawn(move || {
         let (mut stream, _) = listener.accept().expect("a client");
@@ -29,7 +34,7 @@ fn guest(folder: &Path, panics: bool) -> JoinHandle<Vec<String>> {
             let asked = command["arguments"]["command-line"].as_str().unwrap_or_default();
             let answer = match (name.as_str(), asked.split(' ').next()) {
                 ("query-status", _) => json!({ "running": true }),
-                (_, Some("info")) => json!(REGISTERS),
+                (_, Some("info")) => json!(registers),
                 (_, Some("x")) if asked.contains("0xffffc90000004") => json!("Cannot access memory\r\n"),
                 (_, Some("x")) => {
                     let words: usize =
@@ -64,6 +69,30 @@ fn a_guest_that_does_not_answer_an_nmi_is_captured_and_inspected() {
     assert!(!page.contains("kernel died"), "{page}");
     let again = kwab(folder.path()).args(["capture", "--qmp", "qmp"]).output().expect("runs");
     assert_eq!(again.status.code(), Some(2), "the file is there");
+}
+
+#[test]
+fn two_live_captures_are_not_two_bugs_and_every_page_says_that_nothing_died() {
+    let folder = folder();
+    let elsewhere = REGISTERS.replace("ffffffff80101010", "ffffffff80203040").replace("=00000002 [", "=00000246 [");
+    for (name, registers) in [("a.kwab", REGISTERS.to_owned()), ("b.kwab", elsewhere)] {
+        let served = guest_with(folder.path(), false, registers);
+        let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "0", "-o", name]);
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+        served.join().expect("it ran");
+    }
+    let differ = text(&run(folder.path(), &["diff", "a.kwab", "b.kwab"]).stdout);
+    assert!(differ.starts_with("nothing died in A or B: both are live dumps\n"), "{differ}");
+    let found = run(folder.path(), &["diff", "--json", "a.kwab", "b.kwab"]).stdout;
+    let found: Value = serde_json::from_slice(&found).expect("JSON");
+    assert_eq!(found["same_bug"], Value::Null);
+    let dump = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps/leak.kwab");
+    let beside = text(&run(folder.path(), &["diff", "a.kwab", dump.to_str().expect("UTF-8")]).stdout);
+    assert!(beside.starts_with("only B tells of a crash"), "{beside}");
+    for command in ["triage", "inspect"] {
+        let page = text(&run(folder.path(), &[command, "a.kwab"]).stdout);
+        assert!(page.contains("nothing died (live dump): captured from outside"), "{command}: {page}");
+    }
 }
 
 #[test]

@@ -55,6 +55,18 @@ fn a_new_crash_fails_a_known_one_passes_and_a_gone_one_is_said() {
 }
 
 #[test]
+fn a_dump_that_was_asked_for_fails_no_run_and_is_said() {
+    let folder = folder();
+    let at = folder.path();
+    fs::copy(log("linux-6.1-sysrq-panic"), at.join("serial.log")).expect("copied");
+    fs::write(at.join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    let (code, page, _) = status(at, "ci serial.log --baseline known.toml");
+    let said = "no new crash, 0 known  (1 file, baseline known.toml)\n\
+                quiet    1 dump that was asked for, which fails no run\n";
+    assert_eq!((code, page.as_str()), (Some(0), said));
+}
+
+#[test]
 fn the_json_lists_all_and_names_log_line_and_source() {
     let folder = prepared();
     fs::write(folder.path().join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");

@@ -110,7 +110,10 @@ fn colours_are_for_terminals_and_for_those_who_ask() {
 fn completions_and_manual_pages_know_every_command() {
     let folder = folder();
     for shell in ["bash", "zsh", "fish"] {
-        assert!(stdout_of(folder.path(), &["completions", shell]).contains("salvage"), "{shell}");
+        let script = stdout_of(folder.path(), &["completions", shell]);
+        assert!(script.contains("salvage"), "{shell}");
+        assert!(script.contains("--version") || script.contains("-l version"), "{shell}");
+        assert!(!script.contains("mcp-call") && !script.contains("mcp__call"), "{shell} offers a hidden command");
     }
     assert!(stdout_of(folder.path(), &["man"]).contains(".TH kwab"));
     stdout_of(folder.path(), &["man", "-o", "man"]);

@@ -103,6 +103,25 @@ fn a_redacted_pack_has_neither_the_command_line_nor_the_program() {
 }
 
 #[test]
+fn a_redacted_pack_says_what_of_it_is_not_redacted() {
+    let folder = folder();
+    let at = folder.path();
+    let dump = data("dumps/null-dereference.kwab");
+    let dump = dump.to_string_lossy();
+    fs::write(at.join("serial.log"), "token=7f3a\n").expect("written");
+    let given = ["--input", "serial.log", "--qemu", "qemu -append token=7f3a"];
+    // Its images are not found, which is a status of its own.
+    let page = |output: &str, more: &[&str]| {
+        text(&run(at, &[&["pack", &dump, "-o", output][..], more, &given].concat()).stdout)
+    };
+    let said = "  not redacted, as given: inputs/serial.log, notes/qemu-command.txt\n";
+    let redacted = page("shared.zip", &["--redact", "structure"]);
+    assert!(redacted.contains(said), "{redacted}");
+    let whole = page("whole.zip", &[]);
+    assert!(!whole.contains("not redacted"), "{whole}");
+}
+
+#[test]
 fn an_archive_that_was_changed_or_is_none_leaves_nothing() {
     let folder = prepared();
     let at = folder.path();

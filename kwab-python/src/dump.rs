@@ -424,11 +424,12 @@ impl Dump {
         convert::report(py, &report)
     }
 
-    /// Writes the dump to a file, which is whole or absent; a log's crash becomes a dump that way.
+    /// Writes the dump to a file, which is whole or absent; a log's crash becomes a dump that way. With `overwrite` a
+    /// regular file is replaced, but not the one that the dump was opened from; a device, a FIFO or a socket never is.
     #[pyo3(signature = (path, *, overwrite = false))]
     fn save(&self, py: Python<'_>, path: PathBuf, overwrite: bool) -> PyResult<()> {
         let replace = if overwrite { Replace::Force } else { Replace::Never };
-        py.detach(|| self.inner.source().save(&path, replace)).map_err(|error| errors::of_system(&error, &path))
+        py.detach(|| self.inner.source().save(&path, replace)).map_err(|error| errors::of_output(&error, &path))
     }
 
     fn __repr__(&self) -> String {

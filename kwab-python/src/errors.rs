@@ -6,8 +6,14 @@ use std::path::Path;
 use kwab::import::ImportError;
 use kwab::import::open::NotOpened;
 use kwab::model::OpenError as WhyNotOpened;
+use kwab::output::OutputError;
 use pyo3::exceptions::{PyException, PyOSError};
 use pyo3::prelude::*;
+
+/// Numbers of Linux (errno(3)) by which Python chooses a subclass of `OSError`.
+const ENOENT: i32 = 2;
+const EEXIST: i32 = 17;
+const EISDIR: i32 = 21;
 
 pyo3::create_exception!(kwab, Error, PyException, "The base of all errors that kwab raises.");
 pyo3::create_exception!(kwab, OpenError, Error, "The input is neither a dump nor a log that kwab can read.");
@@ -26,6 +32,18 @@ pub(crate) fn of_system(error: &io::Error, path: &Path) -> PyErr {
         }
         None => PyOSError::new_err(format!("{}: {text}", path.display())),
     }
+}
+
+/// Why an output was refused or not written.
+pub(crate) fn of_output(error: &OutputError, path: &Path) -> PyErr {
+    let number = match error {
+        OutputError::Io(error) => return of_system(error, path),
+        OutputError::Exists | OutputError::Dangling(_) => EEXIST,
+        OutputError::Directory => EISDIR,
+        OutputError::NoFolder(_) => ENOENT,
+        _ => return PyOSError::new_err(format!("{}: {error}", path.display())),
+    };
+    of_system(&io::Error::from_raw_os_error(number), path)
 }
 
 /// Why an input was not opened; `name` is how the user named it.

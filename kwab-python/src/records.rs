@@ -30,14 +30,17 @@ impl Record {
         RawRecord { kind: self.kind, body: &self.body }
     }
 
-    /// The value of a field; `Ok(None)` when it is absent, `Err` when records of this type have no such field.
-    fn field<'py>(&self, py: Python<'py>, name: &str) -> Result<PyResult<Bound<'py, PyAny>>, String> {
-        let type_name = json::type_name(self.kind);
+    /// That records of this type have such a field.
+    fn has(&self, name: &str) -> Result<(), String> {
         let known = fields::schema_of(self.kind)
             .is_some_and(|schema| fields::columns(schema).any(|column| column.name == name));
-        if !known {
-            return Err(format!("records of the type {type_name} have no field {name}"));
-        }
+        let type_name = json::type_name(self.kind);
+        if known { Ok(()) } else { Err(format!("records of the type {type_name} have no field {name}")) }
+    }
+
+    /// The value of a field; `Ok(None)` when it is absent, `Err` when records of this type have no such field.
+    fn field<'py>(&self, py: Python<'py>, name: &str) -> Result<PyResult<Bound<'py, PyAny>>, String> {
+        self.has(name)?;
         let found = fields::fields(self.raw());
         let value = found.values.iter().find(|(field, _)| *field == name);
         Ok(value.map_or_else(|| Ok(py.None().into_bound(py)), |(_, value)| convert::field(py, value)))
@@ -69,13 +72,14 @@ impl Record {
         fields::fields(self.raw()).values.into_iter().map(|(name, _)| name).collect()
     }
 
-    /// The bytes of a field of text or bytes, as the source wrote them.
-    fn bytes_of<'py>(&self, py: Python<'py>, name: &str) -> Option<Bound<'py, PyBytes>> {
+    /// The bytes of a field of text or bytes, as the source wrote them; `None` when it is absent or a number.
+    fn bytes_of<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        self.has(name).map_err(PyKeyError::new_err)?;
         let found = fields::fields(self.raw());
-        found.values.iter().find_map(|(field, value)| match value {
+        Ok(found.values.iter().find_map(|(field, value)| match value {
             RecordValue::Text(bytes) | RecordValue::Bytes(bytes) if *field == name => Some(PyBytes::new(py, bytes)),
             _ => None,
-        })
+        }))
     }
 
     /// The type and the fields that are present.

@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use kwab::exchange::open::{self, NotOpened, Opened};
 use kwab::import::{ImportReport, PendingFile};
 use kwab::model::{DumpFile, OpenError};
-use kwab::output::{Replace, Unnamed};
+use kwab::output::{Inputs, OutputError, Replace, Target, Unnamed};
 
 /// Where an input comes from.
 #[derive(Debug, Clone)]
@@ -80,9 +80,18 @@ impl Source {
         Ok(file)
     }
 
-    /// Writes the dump to a file, which is whole or absent; of an input with several only this one.
-    pub(crate) fn save(&self, path: &Path, replace: Replace) -> io::Result<()> {
-        let mut file = Unnamed::in_folder(kwab::output::folder_of(path))?;
+    /// Writes the dump to a file, which is whole or absent; of an input with several only this one. Only a regular
+    /// file is replaced, and never the one that this dump is read from.
+    pub(crate) fn save(&self, path: &Path, replace: Replace) -> Result<(), OutputError> {
+        let inputs = match &self.kept {
+            Kept::Path(own, _) => Inputs::of([own.as_path()]),
+            Kept::Bytes(_) | Kept::Made(_) => Inputs::default(),
+        };
+        // An absolute path: `-` is a name like any other here.
+        let Target::File(path) = Target::of(&std::path::absolute(path)?, replace, &inputs)? else {
+            return Err(OutputError::NotOwn);
+        };
+        let mut file = Unnamed::in_folder(kwab::output::folder_of(&path))?;
         match &self.kept {
             Kept::Made(made) => {
                 made.lock().unwrap_or_else(PoisonError::into_inner).copy_to(&mut file)?;
@@ -99,7 +108,7 @@ impl Source {
                 }
             }
         }
-        file.name(path, replace)
+        Ok(file.name(&path, replace)?)
     }
 
     /// The bytes of this dump among those of its input.

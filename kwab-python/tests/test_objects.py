@@ -1,5 +1,6 @@
 """Records, tables, memory, symbols and errors as Python objects."""
 
+import os
 import pickle
 import shutil
 import threading
@@ -164,6 +165,33 @@ def test_one_dump_of_several_is_kept_alone_and_only_of_the_file_that_was_opened(
         with pytest.raises(OSError, match="changed or replaced"):
             dump.save(tmp_path / "new.kwab")
     assert not (tmp_path / "new.kwab").exists()
+
+
+def test_only_a_regular_file_is_replaced_and_never_the_input(tmp_path: Path) -> None:
+    """A socket, a FIFO and a device were replaced by the dump, and a link instead of the file behind it."""
+    content, null = NULL.read_bytes(), kwab.open(NULL)
+    fifo, link, linked = tmp_path / "fifo", tmp_path / "link.kwab", tmp_path / "linked.kwab"
+    os.mkfifo(fifo)
+    linked.write_bytes(b"old")
+    link.symlink_to(linked)
+    before = os.lstat(fifo)
+    for refused, why in [(fifo, "never replaced"), (tmp_path, "directory"), (tmp_path / "no/where", "No such file")]:
+        with pytest.raises(OSError, match=why):
+            null.save(refused, overwrite=True)
+    assert os.lstat(fifo) == before
+    null.save(link, overwrite=True)
+    assert link.is_symlink() and linked.read_bytes() == content
+    opened = kwab.open(linked)
+    with pytest.raises(OSError, match="is an input"):
+        opened.save(link, overwrite=True)
+    assert opened.triage()["headline"] == null.triage()["headline"]
+
+
+def test_the_bytes_of_a_field_that_no_record_has_are_an_error() -> None:
+    cause = next(kwab.open(NULL).records("cause"))
+    assert cause.bytes_of("message") is not None and cause.bytes_of("fault_addr") is None
+    with pytest.raises(KeyError, match="no field messages"):
+        cause.bytes_of("messages")
 
 
 def test_what_cannot_be_opened_says_why(tmp_path: Path) -> None:

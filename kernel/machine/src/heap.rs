@@ -7,7 +7,7 @@
 //! | more | a block of frames of its own, or a span of scattered ones; given back when freed |
 //!
 //! A magazine is touched only by its own processor outside interrupt context (interrupt handlers go to talc), so it
-//! needs no lock. Talc is fed arenas, blocks of [`ARENA_ORDER`]; one that is empty again is given back.
+//! needs no lock. Talc is fed arenas, blocks of `ARENA_ORDER`; one that is empty again is given back.
 
 use alloc::alloc::Layout;
 use core::cell::UnsafeCell;

@@ -1,6 +1,6 @@
 //! Copies between the kernel and user memory that turn a fault into an error.
 //!
-//! Addresses are of the space this processor runs ([`crate::space::activate`]). An address outside the user half is a
+//! Addresses are of the space this processor runs ([`crate::thread`]). An address outside the user half is a
 //! fault, never an access. A fault inside asks [`crate::Kernel::copy_fault`] first; only if that fails does the copy
 //! end early. While this processor holds a spin lock, or in interrupt context, nothing is asked: pages not mapped are
 //! faults.

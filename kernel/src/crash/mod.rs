@@ -1,9 +1,9 @@
 //! The crash path: detects deaths of the kernel and of programs, and writes their dumps.
 //!
-//! [`panic`] deals with the kernel's own death, [`parts`] are the sections of a dump in order of value, [`channel`] is
-//! where the dump goes. [`watchdog`] notices what no longer moves, [`sysrq`] dies on request; [`verify`] and [`audit`]
-//! check a program's memory once it is executed. All layers lie below and none of them names this one: they reach it
-//! through traits that they declare ([`Fatal`], [`Observer`], [`procfs::Crash`]), implemented here.
+//! [`mod@panic`] deals with the kernel's own death, [`parts`] are the sections of a dump in order of value, [`channel`]
+//! is where the dump goes. [`watchdog`] notices what no longer moves, [`sysrq`] dies on request; [`verify`] and
+//! [`audit`] check a program's memory once it is executed. All layers lie below and none of them names this one: they
+//! reach it through traits that they declare ([`Fatal`], [`Observer`], [`procfs::Crash`]), implemented here.
 
 use alloc::vec::Vec;
 use core::fmt;

@@ -1,10 +1,10 @@
 //! Files: names, inodes, open descriptions, mounts, and the file systems.
 //!
 //! *Inode* ([`inode`]): a file. *Dentry* ([`dentry`]): a name for one. *Path* ([`path`]): a dentry in a mount
-//! ([`mount`]), a node a process can stand on. *File* ([`file`]): an open description, which descriptors ([`fdtable`])
-//! stand for. [`walk`] turns path names into paths; [`open`] turns paths into files, [`names`] makes and removes names.
-//! The file systems are [`tmpfs`] (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead to [`dev`]) and
-//! [`sysfs`]; the layers above build `/proc` and `/dev/pts`.
+//! ([`mount`]), a node a process can stand on. *File* ([`mod@file`]): an open description, which descriptors
+//! ([`fdtable`]) stand for. [`walk`] turns path names into paths; [`open`] turns paths into files, [`names`] makes and
+//! removes names. The file systems are [`tmpfs`] (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead
+//! to [`dev`]) and [`sysfs`]; the layers above build `/proc` and `/dev/pts`.
 //!
 //! What the file layer needs of the running thread is in [`Actor`], what it needs of the layers above in [`Above`].
 

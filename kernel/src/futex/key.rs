@@ -24,7 +24,7 @@ pub enum Key {
     /// A word of a file or of shared memory, whichever frame holds it now: frames go to other memory while a thread
     /// waits.
     Shared {
-        /// Which one ([`Backing::identity`]).
+        /// Which one ([`crate::mm::Mapped::identity`]).
         object: (u64, u64),
         /// Offset in it.
         offset: u64,

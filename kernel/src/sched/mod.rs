@@ -161,8 +161,8 @@ pub fn all_switches() -> u64 {
     (0..64).filter(|n| online >> n & 1 != 0).map(|n| of(CpuId(n)).switches.load(Ordering::Relaxed)).sum()
 }
 
-/// Marks the running thread asleep. Between this and [`sleep`] or [`cancel_sleep`] a waker already finds it, so look at
-/// the condition after calling this.
+/// Marks the running thread asleep. Between this and [`sleep_for`] or [`cancel_sleep`] a waker already finds it, so
+/// look at the condition after calling this.
 pub fn prepare_to_sleep(sleep: Sleep) {
     let to = match sleep {
         Sleep::Interruptible => ThreadState::Interruptible,

@@ -68,7 +68,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
 /// Prints a completion script.
 pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
     let mut script = Vec::new();
-    let mut command = Arguments::command();
+    let mut command = offered(&Arguments::command());
     match arguments.shell {
         Shell::Zsh => zsh(&command, &mut script)?,
         shell => clap_complete::generate(shell, &mut command, "kwab", &mut script),
@@ -78,6 +78,17 @@ pub(crate) fn completions(arguments: &Completions) -> Result<ExitCode> {
     }
     output::to_stdout(|out| out.write_all(&script))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The program without its hidden commands, which the scripts of `clap_complete` offer like others.
+fn offered(all: &clap::Command) -> clap::Command {
+    let shown = all.get_subcommands().filter(|sub| !sub.is_hide_set());
+    named().args(all.get_arguments()).subcommands(shown)
+}
+
+/// The program with nothing but its version, which makes the flag for it.
+fn named() -> clap::Command {
+    clap::Command::new("kwab").version(env!("CARGO_PKG_VERSION"))
 }
 
 /// The script for zsh. That of `clap_complete` takes a command for the file that can stand in its place, and the word
@@ -91,7 +102,7 @@ _kwab_first() {
 
 ";
     let options = command.get_arguments().filter(|argument| !argument.is_positional());
-    let mut bare = clap::Command::new("kwab").args(options).subcommands(command.get_subcommands());
+    let mut bare = named().args(options).subcommands(command.get_subcommands());
     let mut made = Vec::new();
     clap_complete::generate(Shell::Zsh, &mut bare, "kwab", &mut made);
     let made = String::from_utf8_lossy(&made).replacen(COMMANDS, "\":: :_kwab_first\"", 1);

@@ -152,13 +152,12 @@ fn parts_of(arguments: &Pack, dump: Content, file: DumpFile) -> Result<(Manifest
         let path = format!("inputs/{}", plain_name(input));
         parts.push(part(path, PackRole::Input, None, Content::File(opened(input)?)));
     }
-    let note =
-        |name: &str, text: String| part(format!("notes/{name}.txt"), PackRole::Note, None, memory(text.into_bytes()));
+    let note = |path: &str, text: String| part(path.to_owned(), PackRole::Note, None, memory(text.into_bytes()));
     if let Some(line) = text(identity.command_line).filter(|line| !line.is_empty()) {
-        parts.push(note("kernel-command-line", line + "\n"));
+        parts.push(note("notes/kernel-command-line.txt", line + "\n"));
     }
     if let Some(command) = &arguments.qemu {
-        parts.push(note("qemu-command", format!("{command}\n")));
+        parts.push(note(render::pack::QEMU_COMMAND, format!("{command}\n")));
     }
     Ok((manifest, parts))
 }

@@ -9,6 +9,7 @@ use std::process::Stdio;
 use std::time::Duration;
 
 use kwab::plain;
+use kwab::report::command;
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 use tokio::process::Command;
 use tokio::sync::Semaphore;
@@ -104,8 +105,8 @@ impl Worker {
     }
 
     async fn answer(&self, call: &Call, words: &[OsString]) -> Result<Done, String> {
-        let mut command = self.process(call, words)?;
-        let mut child = command.spawn().map_err(|error| format!("kwab: cannot start a process: {error}"))?;
+        let mut child =
+            self.process(call, words)?.spawn().map_err(|error| format!("kwab: cannot start a process: {error}"))?;
         let (out, err) = (child.stdout.take(), child.stderr.take());
         let (out, err) = tokio::join!(read(out, MOST_ANSWERED), read(err, MOST_SAID));
         let status = child.wait().await.map_err(|error| format!("kwab: lost a process: {error}"))?;
@@ -121,8 +122,8 @@ impl Worker {
             Err(_) => return Err(said.trim_end().to_owned()),
         };
         let remarks = said.lines().map(str::to_owned).collect();
-        let words = words.iter().map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>();
-        let line = shlex::try_join(words.iter().map(String::as_str)).unwrap_or_default();
+        let words: Vec<String> = words.iter().map(|word| command::word(&word.to_string_lossy())).collect();
+        let line = words.join(" ");
         Ok(Done { status: u8::try_from(code).unwrap_or(u8::MAX), part, remarks, command: format!("kwab {line}") })
     }
 

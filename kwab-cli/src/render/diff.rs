@@ -70,7 +70,11 @@ fn verdict(found: &Difference) -> String {
             format!("different bugs: A {}; B {}", named(left.finding.as_ref()), named(right.finding.as_ref()))
         }
         None => {
-            let is_crash = |entry: &CatalogueEntry| !matches!(entry.kind.as_str(), "recording" | "lost");
+            let is_live = |entry: &CatalogueEntry| entry.kind == "live";
+            if is_live(left) && is_live(right) {
+                return "nothing died in A or B: both are live dumps".into();
+            }
+            let is_crash = |entry: &CatalogueEntry| !matches!(entry.kind.as_str(), "recording" | "lost" | "live");
             match (is_crash(left), is_crash(right)) {
                 (false, false) => "neither tells of a crash".into(),
                 (true, false) => "only A tells of a crash".into(),

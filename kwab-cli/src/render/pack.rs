@@ -3,11 +3,14 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use kwab::pack::{DUMP, Manifest};
+use kwab::pack::{DUMP, Manifest, PackRole, PackedFile};
 use kwab::plain;
 use kwab::report::command;
 
 use super::{bytes, count};
+
+/// Where the command of QEMU is in a pack.
+pub(crate) const QEMU_COMMAND: &str = "notes/qemu-command.txt";
 
 /// What was packed.
 pub(crate) fn packed(manifest: &Manifest, name: &str) -> String {
@@ -19,6 +22,12 @@ pub(crate) fn packed(manifest: &Manifest, name: &str) -> String {
     };
     let mut out = format!("{}: {files}{kernel}{policy}\n", plain::line(name));
     list(&mut out, manifest);
+    // A reader of `redacted` above would take it for all of the archive.
+    let as_given = |file: &&PackedFile| file.role == PackRole::Input || file.path == QEMU_COMMAND;
+    let given: Vec<&str> = manifest.files.iter().filter(as_given).map(|file| file.path.as_str()).collect();
+    if manifest.redacted.is_some() && !given.is_empty() {
+        let _ = writeln!(out, "  not redacted, as given: {}", plain::line(&given.join(", ")));
+    }
     for id in &manifest.missing {
         let _ = writeln!(out, "  not found: the image with build-id {} (--symbols PATH)", plain::line(id));
     }

@@ -248,6 +248,11 @@ impl Postmortem {
             let place = self.ip.map(|ip| format!(" at ip={ip:#x}")).unwrap_or_default();
             return format!("{who} died of {signal}{place}");
         }
+        if self.kind == Some(CauseKind::LIVE) {
+            let first = self.message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+            let message = if first.is_empty() { String::new() } else { format!(": {first}") };
+            return format!("nothing died (live dump){message}");
+        }
         if self.is_known() {
             let what = match self.kind {
                 Some(CauseKind::SYSRQ) => "panic (sysrq)",

@@ -61,6 +61,9 @@ pub struct CiReport {
     pub gone: Vec<Known>,
     /// Dumps that were asked for or that tell of no crash.
     pub quiet: usize,
+    /// Those of them that were asked for.
+    #[serde(skip)]
+    pub asked: usize,
     /// Dumps and logs that are damaged, cut or have lost their cause, and how.
     pub damaged: Vec<String>,
 }
@@ -144,6 +147,7 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
         known: Vec::new(),
         gone: Vec::new(),
         quiet: 0,
+        asked: 0,
         damaged: seen.iter().filter_map(|one| damage(&one.entry)).collect(),
     };
     let mut met = vec![false; baseline.known.len()];
@@ -151,7 +155,9 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
     for group in arrange(&entries) {
         let members: Vec<&Seen> = group.members.iter().filter_map(|index| seen.get(*index)).collect();
         let Some(first) = members.iter().find(|one| one.is_bug).filter(|_| group.rank == Rank::Crash) else {
+            let is_asked = |one: &&&Seen| one.entry.finding.as_ref().is_some_and(|found| found.rule == "DELIBERATE");
             report.quiet += if group.rank == Rank::Unreadable { 0 } else { members.len() };
+            report.asked += members.iter().filter(is_asked).count();
             continue;
         };
         let mut signatures: Vec<String> = members.iter().map(|one| one.entry.signature.clone()).collect();

@@ -359,7 +359,7 @@ pub fn state(number: FrameNumber) -> FrameState {
     }
 }
 
-/// What the crash path has noted of a frame: 0 until [`set_tag`], `None` for a number that is of no frame yet.
+/// What the crash path has noted of a frame: 0 until `set_tag`, `None` for a number that is of no frame yet.
 pub fn tag(number: FrameNumber) -> Option<u8> {
     Some((get(number)?.info.load(Ordering::Relaxed) >> TAG_SHIFT) as u8 & MOST_TAG)
 }

@@ -1,7 +1,7 @@
 //! The sections of a dump in order of value, and the collector of each.
 //!
 //! The same parts tell of a dead kernel ([`super::panic`]), of a program that died of a signal ([`process`]) and of a
-//! system that lives ([`live`]). A part is collected into one section; it has a budget of time, takes locks only when
+//! system that lives ([`live()`]). A part is collected into one section; it has a budget of time, takes locks only when
 //! they are free, and reads memory only by probing. What it cannot get it leaves out, and the end of the dump says so.
 
 use kwab_format::SectionKind;

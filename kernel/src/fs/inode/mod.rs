@@ -1,5 +1,5 @@
-//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`file`]) refer to
-//! each other.
+//! What every file system provides: inodes; their names ([`dentry`]) and their open descriptions ([`mod@file`]) refer
+//! to each other.
 //!
 //! An [`Inode`] is a file without a name. What all have in common (type, mode, owner, times, link count) sits in an
 //! [`Attr`] that every implementation embeds, so that permission checks and stat need no call per field. Names belong

@@ -109,10 +109,23 @@ fn system(container: &Container<'_>, process: &mut DeadProcess) -> io::Result<Op
     };
     let version = (info.major_version, info.minor_version, info.build_number);
     let numbers = (version != (0, 0, 0)).then(|| format!("{}.{}.{}", version.0, version.1, version.2));
-    let words = container.utf16(info.csd_version_rva.into(), MOST_NAME * 4)?.filter(|text| !text.is_empty());
-    let parts: Vec<String> = numbers.into_iter().chain(words).collect();
-    process.system = (name, Some(parts.join(" ")).filter(|text| !text.is_empty()));
+    let words = container.utf16(info.csd_version_rva.into(), MOST_NAME * 4)?;
+    let version = version_words(name.as_deref(), numbers.as_deref(), words.as_deref().unwrap_or_default());
+    process.system = (name, Some(version).filter(|text| !text.is_empty()));
     Ok(Some((info.processor_architecture, platform)))
+}
+
+/// The version without the system's name: Breakpad and Crashpad write all of `uname` as words on Linux.
+fn version_words(name: Option<&str>, numbers: Option<&str>, words: &str) -> String {
+    let words = words.trim();
+    let after_name =
+        name.and_then(|name| words.strip_prefix(name)).filter(|rest| rest.is_empty() || rest.starts_with(' '));
+    let words = after_name.unwrap_or(words).trim();
+    match numbers {
+        Some(numbers) if words.is_empty() => numbers.to_owned(),
+        Some(numbers) if !words.starts_with(numbers) => format!("{numbers} {words}"),
+        _ => words.to_owned(),
+    }
 }
 
 fn misc_pid(container: &Container<'_>) -> io::Result<Option<u32>> {
