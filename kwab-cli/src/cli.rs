@@ -120,6 +120,8 @@ pub(crate) enum Command {
     /// Run a command for kwab mcp, confined to folders that it hands down.
     #[command(hide = true)]
     McpCall(crate::serving::McpCall),
+    /// Keep images by build-id, where every command finds them.
+    Symbols(crate::images::Symbols),
     /// Browse crashes in the terminal.
     Tui(crate::analyses::Tui),
     /// Print one section: text as recorded, other records as JSON lines.
@@ -681,6 +683,8 @@ pub(crate) enum SchemaOf {
     Whatis,
     /// kwab print --json
     Print,
+    /// kwab symbols --json
+    Symbols,
     /// An answer of a tool of kwab mcp
     Mcp,
 }

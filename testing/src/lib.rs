@@ -30,6 +30,7 @@ pub mod hostile;
 pub mod house;
 pub mod image;
 pub mod jobs;
+pub mod kept;
 pub mod kernel;
 pub mod links;
 pub mod linux_crashes;

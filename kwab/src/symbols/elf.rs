@@ -39,11 +39,13 @@ pub(super) fn with_elf<T: ElfTask>(bytes: &ImageBytes, task: T) -> Result<T::Out
 }
 
 /// Why an ELF file could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ElfFailure {
     /// The system refused.
+    #[error("{0}")]
     Io(std::io::Error),
     /// The bytes are no ELF file.
+    #[error("not a usable ELF image: {0}")]
     Elf(object::Error),
 }
 

@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 
 use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
-use super::{BuildId, cpio, regular};
+use super::{BuildId, Store, cpio, debug_files, regular};
 use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
@@ -94,13 +94,14 @@ struct Candidate {
 }
 
 impl Finder {
-    /// Looks into these files, directories and archives, in this order, then into the system's debug directory.
-    /// `force` takes an image with another build-id when there is no better one.
+    /// Looks into these files, directories and archives, in this order, then into the user's store and the system's
+    /// debug directory. `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
         let search =
             |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false, beside: false };
-        let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
+        let store = Store::of_user().folder().filter(|folder| folder.is_dir()).map(Path::to_path_buf);
+        let debug_dirs = store.into_iter().chain([PathBuf::from("/usr/lib/debug")]).collect();
         Self {
             search_paths: paths.into_iter().map(search).collect(),
             debug_dirs,
@@ -140,7 +141,14 @@ impl Finder {
         finder
     }
 
-    /// Uses these debug directories (each with a `.build-id` below) instead of the system's.
+    /// Every image with a build-id below the paths that the user named.
+    pub fn images(&mut self) -> Vec<ImageBytes> {
+        let named = self.search_paths.iter_mut().filter(|search| !search.by_id_only);
+        let with_id = |candidate: &&Candidate| !candidate.build_id.is_empty() && !candidate.relocatable;
+        named.flat_map(|search| search.candidates().iter().filter(with_id)).map(|one| one.bytes.clone()).collect()
+    }
+
+    /// Uses these debug directories (each with a `.build-id` below) instead of the user's store and the system's.
     #[must_use]
     pub fn with_debug_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
         self.debug_dirs = dirs;
@@ -159,7 +167,9 @@ impl Finder {
 
     fn take(&mut self, image: &ImageBytes) {
         if let ImageBytes::File(path) = image {
-            let first = self.search_paths.iter().find(|search| search.has(path));
+            // A debug file that an image beside a dump names came with the dump too.
+            let holds = |search: &&SearchPath| search.has(path) || search.beside && path.starts_with(&search.path);
+            let first = self.search_paths.iter().find(holds);
             self.took_beside |= first.is_some_and(|search| search.beside);
             self.taken.push(path.clone());
         }
@@ -186,15 +196,15 @@ impl Finder {
             }
         }
         let Some(id) = wanted.build_id.filter(|id| !id.is_empty()) else {
-            return named.map(|candidate| candidate.bytes).ok_or_else(|| self.not_found(wanted));
+            return named.map(|candidate| self.with_lines(candidate)).ok_or_else(|| self.not_found(wanted));
         };
         if right.as_ref().is_none_or(|right| !right.debug_info)
-            && let Some(path) = self.in_debug_dirs(id)
+            && let Some(path) = debug_files::by_id(&self.debug_dirs, id, right.is_some())
         {
             return Ok(ImageBytes::File(path));
         }
         match (right, named) {
-            (Some(right), _) => Ok(right.bytes),
+            (Some(right), _) => Ok(self.with_lines(right)),
             (None, Some(wrong)) if self.force => Ok(wrong.bytes),
             (None, Some(wrong)) => {
                 let none = || "none".to_owned();
@@ -239,10 +249,14 @@ impl Finder {
         named.filter_map(remark).collect()
     }
 
-    fn in_debug_dirs(&self, id: &[u8]) -> Option<PathBuf> {
-        let (first, rest) = id.split_first()?;
-        let name = format!(".build-id/{first:02x}/{}.debug", BuildId(rest.to_vec()));
-        self.debug_dirs.iter().map(|dir| dir.join(&name)).find(|path| path.is_file())
+    /// The image, or the debug file that it names when it has no line tables.
+    fn with_lines(&self, candidate: Candidate) -> ImageBytes {
+        match &candidate.bytes {
+            ImageBytes::File(path) if !candidate.debug_info => {
+                debug_files::by_link(path, &self.debug_dirs).map_or(candidate.bytes, ImageBytes::File)
+            }
+            _ => candidate.bytes,
+        }
     }
 
     fn not_found(&self, wanted: Wanted<'_>) -> FindError {
