@@ -126,6 +126,13 @@ impl Image {
         self.headers.loads.iter().any(|load| load.executable && link.wrapping_sub(load.start) < load.length)
     }
 
+    /// How many bytes from a link address on are loaded and cannot be written; `None` when it lies in no such segment.
+    #[must_use]
+    pub fn constant_bytes(&self, link: u64) -> Option<u64> {
+        let segment = self.headers.loads.iter().find(|load| link.wrapping_sub(load.start) < load.length);
+        segment.filter(|load| !load.writable).map(|load| load.length - (link - load.start))
+    }
+
     /// Everything known about a link address. An index that turns out to be damaged is rebuilt once.
     ///
     /// # Errors
