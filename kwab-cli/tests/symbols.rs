@@ -3,10 +3,11 @@
 mod common;
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use common::{folder, run, stdout_of, text};
+use common::{folder, kwab, run, stdout_of, text};
 use serde_json::Value;
 
 const ID: &str = "d33f473559685f9e1b83c3019c581d0a6b06f136";
@@ -87,4 +88,38 @@ fn a_stripped_image_has_the_lines_of_the_debug_file_that_it_names_if_the_checksu
     fs::write(&below, bytes).expect("written");
     let page = backtrace(at, &["--symbols", "elsewhere/stripped"]);
     assert!(!page.contains("process.c:"), "{page}");
+}
+
+/// A program `debuginfod-find` in `at/bin`: elfutils' client is not on every machine, and what it is asked and answers
+/// is its contract (debuginfod-find(1)).
+fn client(at: &Path, answer: &str) {
+    fs::create_dir_all(at.join("bin")).expect("made");
+    let program = at.join("bin/debuginfod-find");
+    let script = format!("#!/bin/sh\necho \"$* $DEBUGINFOD_MAXTIME\" >> {0}/asked\n{answer}\n", at.display());
+    fs::write(&program, script).expect("written");
+    fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("set");
+}
+
+#[test]
+fn servers_are_asked_where_the_user_names_some_and_only_the_right_image_is_used() {
+    let folder = folder();
+    let at = folder.path();
+    dump(at);
+    let asks = |urls: &str| {
+        let mut call = kwab(at);
+        let path = std::env::join_paths([at.join("bin"), "/usr/bin".into(), "/bin".into()]).expect("paths");
+        call.env("PATH", path).env("DEBUGINFOD_URLS", urls);
+        text(&call.args(["inspect", "core.kwab", "--section", "bt"]).output().expect("runs").stdout)
+    };
+    let asked = || fs::read_to_string(at.join("asked")).unwrap_or_default();
+    client(at, &format!("echo {}/elsewhere/process", at.display()));
+    let bare = asks("");
+    assert!(!bare.contains("process.c:") && asked().is_empty(), "{bare}");
+    let page = asks("http://127.0.0.1:1");
+    assert!(page.contains("process.c:"), "{page}");
+    assert_eq!(asked(), format!("debuginfo {ID} 60\n"));
+    for wrong in ["exit 1", "echo elsewhere/process", "echo /bin/sh", "cat /dev/zero | head -c 1000000"] {
+        client(at, wrong);
+        assert_eq!(asks("http://127.0.0.1:1"), bare, "{wrong}");
+    }
 }

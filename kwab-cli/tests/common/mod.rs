@@ -30,6 +30,7 @@ pub(crate) fn kwab(folder: &Path) -> Command {
         .current_dir(folder)
         .env("XDG_DATA_HOME", folder.join("data"))
         .env_remove("NO_COLOR")
+        .env_remove("DEBUGINFOD_URLS")
         .env_remove("COLUMNS")
         .env("TERM", "xterm");
     command

@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 
 use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
-use super::{BuildId, Store, cpio, debug_files, regular};
+use super::{BuildId, Store, cpio, debug_files, debuginfod, regular};
 use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
@@ -60,6 +60,7 @@ pub struct Finder {
     search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
+    fetches: bool,
     taken: Vec<PathBuf>,
     took_beside: bool,
 }
@@ -106,6 +107,7 @@ impl Finder {
             search_paths: paths.into_iter().map(search).collect(),
             debug_dirs,
             force,
+            fetches: true,
             taken: Vec::new(),
             took_beside: false,
         }
@@ -141,6 +143,13 @@ impl Finder {
         finder
     }
 
+    /// Asks no server, whatever `DEBUGINFOD_URLS` says.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.fetches = false;
+        self
+    }
+
     /// Every image with a build-id below the paths that the user named.
     pub fn images(&mut self) -> Vec<ImageBytes> {
         let named = self.search_paths.iter_mut().filter(|search| !search.by_id_only);
@@ -148,11 +157,12 @@ impl Finder {
         named.flat_map(|search| search.candidates().iter().filter(with_id)).map(|one| one.bytes.clone()).collect()
     }
 
-    /// Uses these debug directories (each with a `.build-id` below) instead of the user's store and the system's.
+    /// Uses these debug directories (each with a `.build-id` below) instead of the user's store and the system's, and
+    /// asks no server.
     #[must_use]
     pub fn with_debug_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
         self.debug_dirs = dirs;
-        self
+        self.offline()
     }
 
     /// The best image: the right build-id and, among those, the one with line tables.
@@ -196,22 +206,30 @@ impl Finder {
             }
         }
         let Some(id) = wanted.build_id.filter(|id| !id.is_empty()) else {
-            return named.map(|candidate| self.with_lines(candidate)).ok_or_else(|| self.not_found(wanted));
+            let named = named.ok_or_else(|| self.not_found(wanted))?;
+            return Ok(self.linked(&named).map_or(named.bytes, ImageBytes::File));
         };
         if right.as_ref().is_none_or(|right| !right.debug_info)
             && let Some(path) = debug_files::by_id(&self.debug_dirs, id, right.is_some())
         {
             return Ok(ImageBytes::File(path));
         }
-        match (right, named) {
-            (Some(right), _) => Ok(self.with_lines(right)),
-            (None, Some(wrong)) if self.force => Ok(wrong.bytes),
-            (None, Some(wrong)) => {
+        if let Some(right) = right {
+            let lines = || self.linked(&right).or_else(|| self.fetched(id));
+            let apart = if right.debug_info { None } else { lines() };
+            return Ok(apart.map_or(right.bytes, ImageBytes::File));
+        }
+        if let Some(path) = self.fetched(id) {
+            return Ok(ImageBytes::File(path));
+        }
+        match named {
+            Some(wrong) if self.force => Ok(wrong.bytes),
+            Some(wrong) => {
                 let none = || "none".to_owned();
                 let found = if wrong.build_id.is_empty() { none() } else { BuildId(wrong.build_id).to_string() };
                 Err(FindError::WrongBuildId { path: wrong.bytes.name(), found, wanted: BuildId(id.to_vec()) })
             }
-            (None, None) => Err(self.not_found(wanted)),
+            None => Err(self.not_found(wanted)),
         }
     }
 
@@ -249,14 +267,16 @@ impl Finder {
         named.filter_map(remark).collect()
     }
 
-    /// The image, or the debug file that it names when it has no line tables.
-    fn with_lines(&self, candidate: Candidate) -> ImageBytes {
+    /// The debug file that an image without line tables names.
+    fn linked(&self, candidate: &Candidate) -> Option<PathBuf> {
         match &candidate.bytes {
-            ImageBytes::File(path) if !candidate.debug_info => {
-                debug_files::by_link(path, &self.debug_dirs).map_or(candidate.bytes, ImageBytes::File)
-            }
-            _ => candidate.bytes,
+            ImageBytes::File(path) if !candidate.debug_info => debug_files::by_link(path, &self.debug_dirs),
+            _ => None,
         }
+    }
+
+    fn fetched(&self, id: &[u8]) -> Option<PathBuf> {
+        self.fetches.then(|| debuginfod::find(id)).flatten()
     }
 
     fn not_found(&self, wanted: Wanted<'_>) -> FindError {

@@ -31,6 +31,7 @@ mod compact;
 pub mod cpio;
 mod debug_files;
 mod debug_info;
+mod debuginfod;
 mod dwarf;
 mod elf;
 mod find;
