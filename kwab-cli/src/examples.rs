@@ -181,7 +181,12 @@ const MANUALS: &[Manual] = &[
     ),
     Manual(
         "symbols",
-        &["kwab symbols add vmlinux", "kwab symbols list", "kwab symbols prune --max-size 2G --yes"],
+        &[
+            "kwab symbols add vmlinux",
+            "kwab symbols slim crash.kwab",
+            "kwab symbols list",
+            "kwab symbols prune --max-size 2G --yes",
+        ],
         &[(0, "done, or without --yes named"), (3, "an image could not be kept or removed")],
     ),
     Manual("mcp", &["kwab mcp crashes/ --symbols build/"], &[(0, "the client closed stdin")]),

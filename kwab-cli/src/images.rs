@@ -23,6 +23,27 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write small symbol files for one dump, into a folder beside it where every command finds them: all names and
+    /// unwind tables, and the lines of the functions that its stacks can pass.
+    Slim {
+        /// A dump; its images are found as by other commands.
+        dump: PathBuf,
+        /// Output directory; without it `symbols` beside the dump.
+        #[arg(short, long, value_name = "DIR", value_hint = ValueHint::DirPath)]
+        output: Option<PathBuf>,
+        /// File, directory or initramfs with images; may be given several times.
+        #[arg(long, value_name = "PATH")]
+        symbols: Vec<PathBuf>,
+        /// Directory above source files, which their paths lose; may be given several times.
+        #[arg(long, value_name = "DIR")]
+        source: Vec<PathBuf>,
+        /// Overwrite existing files.
+        #[arg(short, long)]
+        force: bool,
+        /// Print the result as JSON; `kwab schema` prints its schema.
+        #[arg(long)]
+        json: bool,
+    },
     /// List the images, the latest first.
     List {
         /// Print the result as JSON; `kwab schema` prints its schema.

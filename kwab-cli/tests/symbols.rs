@@ -123,3 +123,21 @@ fn servers_are_asked_where_the_user_names_some_and_only_the_right_image_is_used(
         assert_eq!(asks("http://127.0.0.1:1"), bare, "{wrong}");
     }
 }
+
+#[test]
+fn a_slim_file_beside_a_dump_gives_its_stacks_the_names_and_lines_of_the_whole_image() {
+    let folder = folder();
+    let at = folder.path();
+    dump(at);
+    let wanted = backtrace(at, &["--symbols", "elsewhere/process"]);
+    let page = stdout_of(at, &["symbols", "slim", "core.kwab", "--symbols", "elsewhere/process"]);
+    assert!(page.contains("1 image ") && page.contains("written") && page.contains(ID), "{page}");
+    fs::remove_dir_all(at.join("elsewhere")).expect("removed");
+    let (slim, whole) = (at.join("symbols/process.debug"), sample("process"));
+    let size = |path: &Path| fs::metadata(path).expect("there").len();
+    assert!(size(&slim) < size(&whole), "{} bytes", size(&slim));
+    let strip_source = |page: &str| page.replace("./process.c", "process.c");
+    assert_eq!(strip_source(&backtrace(at, &[])), strip_source(&wanted));
+    let again = run(at, &["symbols", "slim", "core.kwab", "--symbols", &slim.to_string_lossy()]);
+    assert_eq!(again.status.code(), Some(2), "the file is there");
+}

@@ -1,23 +1,29 @@
 //! `kwab symbols add PATH… [--json]`, `kwab symbols list [--json]`,
-//! `kwab symbols prune --max-size SIZE [--yes] [--json]`
+//! `kwab symbols prune --max-size SIZE [--yes] [--json]`, `kwab symbols slim DUMP [-o DIR] [--symbols PATH] [--json]`
 //!
 //! The user's store of images by build-id (`$XDG_DATA_HOME/kwab/symbols`), in which every reading command looks by
 //! itself. `cargo xtask kernel` and the builds of guests add to it. Status 0: done, or said what would be; 2: the store
 //! cannot be used; 3: one of the paths has no image that can be kept, or an image could not be removed.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::UNIX_EPOCH;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use anyhow::{Result, bail};
-use kwab::symbols::{Finder, KeptImage, Store, StoreError};
+use kwab::format::List;
+use kwab::model::{Case, Depth};
+use kwab::output::folder_of;
+use kwab::symbols::{Finder, KeptImage, Store, StoreError, slim};
 use kwab::units::{count, memory};
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::analyse::{load_images, open_dump};
+use crate::analyses::SymbolOptions;
 use crate::failure::{DAMAGED, about, say, shown, system};
 use crate::images::{StoreCommand, Symbols};
-use crate::output;
+use crate::output::{self, Output};
 use crate::since::day_of;
 
 /// The version of [`Stored`]'s JSON form.
@@ -63,6 +69,10 @@ pub(crate) fn run(arguments: &Symbols) -> Result<ExitCode> {
     let Some(folder) = store.folder() else { bail!("{}", StoreError::NoFolder) };
     let (stored, json) = match &arguments.what {
         StoreCommand::Add { paths, json } => (add(&store, folder, paths)?, *json),
+        StoreCommand::Slim { dump, output, symbols, source, force, json } => {
+            let options = SymbolOptions { paths: symbols.clone(), force: false, source: source.clone() };
+            (slimmed(dump, output.as_deref(), &options, *force)?, *json)
+        }
         StoreCommand::List { json } => (report(folder, false, &store.list()), *json),
         StoreCommand::Prune { max_size, yes, json } => (prune(&store, folder, *max_size, *yes), *json),
     };
@@ -104,6 +114,57 @@ fn add(store: &Store, folder: &Path, paths: &[PathBuf]) -> Result<Stored> {
     Ok(Stored { failed, ..report(folder, true, &kept) })
 }
 
+/// Writes a small file for each image of a dump that has line tables.
+fn slimmed(path: &Path, output: Option<&Path>, options: &SymbolOptions, force: bool) -> Result<Stored> {
+    let dump = open_dump(path, 1, Depth::Rules)?;
+    let case = dump.case();
+    let found = load_images(&case, options)?;
+    let folder = output.map_or_else(|| folder_of(path).join("symbols"), Path::to_path_buf);
+    std::fs::create_dir_all(&folder).map_err(|error| about(&folder, system(&error)))?;
+    let here = std::env::current_dir().unwrap_or_default();
+    let roots: Vec<&Path> = options.source.iter().map(PathBuf::as_path).chain([here.as_path()]).collect();
+    let inputs: Vec<&Path> = std::iter::once(path).chain(options.paths.iter().map(PathBuf::as_path)).collect();
+    let addresses = code_addresses(&case);
+    let (mut written, mut failed) = (Vec::new(), Vec::new());
+    for loaded in found.symbols.loaded().iter().filter(|loaded| loaded.image.has_debug_info()) {
+        let links = addresses.iter().map(|addr| loaded.link(*addr)).filter(|link| loaded.image.is_code(*link));
+        let functions = slim::functions(&loaded.image, links);
+        let (name, id) = (loaded.image.file_name(), loaded.image.build_id());
+        let Some((bytes, id)) = slim::slim(&loaded.image, &functions, &roots).zip(id) else {
+            failed.push(format!("{name}: no 64-bit ELF image with a build-id"));
+            continue;
+        };
+        let file = folder.join(format!("{name}.debug"));
+        let target = Output::of(Some(&file), force, inputs.iter().copied())?.of_binary()?;
+        target.write(|out| out.write_all(&bytes))?;
+        written.push(KeptImage {
+            build_id: id.to_string(),
+            name,
+            path: file,
+            bytes: bytes.len() as u64,
+            has_lines: true,
+            added: SystemTime::now(),
+        });
+    }
+    if written.is_empty() {
+        failed.push(format!("{}: no image of it with line tables was found", shown(path)));
+    }
+    Ok(Stored { failed, ..report(&folder, true, &written) })
+}
+
+/// Every word of a dump that may be an address of code: registers, frames, places of tasks, captured stacks.
+fn code_addresses(case: &Case<'_>) -> BTreeSet<u64> {
+    let mut found: BTreeSet<u64> = case.frames.iter().filter_map(|frame| frame.addr).collect();
+    found
+        .extend(case.registers.iter().flat_map(|set| set.regs.iter().flat_map(List::iter)).filter_map(|reg| reg.value));
+    found.extend(case.tasks.iter().filter_map(|task| task.kernel_ip));
+    for piece in case.memory.iter().filter_map(|piece| piece.bytes) {
+        let words = piece.chunks_exact(8).filter_map(|word| Some(u64::from_le_bytes(word.try_into().ok()?)));
+        found.extend(words.filter(|word| *word > 0xffff));
+    }
+    found
+}
+
 fn prune(store: &Store, folder: &Path, most: u64, remove: bool) -> Stored {
     let (mut gone, mut failed) = (Vec::new(), Vec::new());
     for image in store.beyond(most) {
@@ -134,6 +195,7 @@ fn page(stored: &Stored, what: &StoreCommand) -> String {
     let images = count(stored.images.len() as u64, "image", "images");
     let end = match what {
         StoreCommand::Add { .. } => "kept",
+        StoreCommand::Slim { .. } => "written",
         StoreCommand::List { .. } => "",
         StoreCommand::Prune { yes: true, .. } => "removed",
         StoreCommand::Prune { yes: false, .. } => "would be removed; --yes removes them",

@@ -45,6 +45,7 @@ pub(crate) mod regular;
 mod relocatable;
 mod resolve;
 mod skip;
+pub mod slim;
 mod source;
 mod store;
 

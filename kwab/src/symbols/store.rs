@@ -181,7 +181,8 @@ fn of_file(path: &Path) -> Option<KeptImage> {
     Some(KeptImage { build_id, name, path: path.to_path_buf(), bytes: meta.len(), has_lines, added })
 }
 
-struct ReadName;
+/// Reads what the file of an image was called when it was added.
+pub(super) struct ReadName;
 
 impl ElfTask for ReadName {
     type Output = String;
