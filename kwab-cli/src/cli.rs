@@ -120,6 +120,8 @@ pub(crate) enum Command {
     /// Run a command for kwab mcp, confined to folders that it hands down.
     #[command(hide = true)]
     McpCall(crate::serving::McpCall),
+    /// Keep images by build-id, where every command finds them.
+    Symbols(crate::images::Symbols),
     /// Browse crashes in the terminal.
     Tui(crate::analyses::Tui),
     /// Print one section: text as recorded, other records as JSON lines.
@@ -491,13 +493,19 @@ pub(crate) struct Salvage {
 #[derive(Debug, Args)]
 pub(crate) struct Capture {
     /// Socket of QEMU's machine protocol: `-qmp unix:SOCKET,server=on,wait=off`.
-    #[arg(long, value_name = "SOCKET", required_unless_present = "mem")]
+    #[arg(long, value_name = "SOCKET", required_unless_present_any = ["mem", "gdb"])]
     pub qmp: Option<PathBuf>,
+    /// QEMU's stub for GDB (-gdb tcp:HOST:PORT, or -s for localhost:1234), which stops the guest; or a socket's path.
+    #[arg(long, value_name = "HOST:PORT", conflicts_with_all = ["qmp", "mem", "no_nmi", "wait"])]
+    pub gdb: Option<String>,
+    /// Leave the guest stopped; without it the stub lets it run again.
+    #[arg(long, requires = "gdb")]
+    pub keep_stopped: bool,
     /// A core of a machine instead of a running guest: what QEMU's dump-guest-memory or a crash kernel wrote, in ELF or
     /// kdump-compressed (/proc/vmcore, makedumpfile); - is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["qmp", "memory", "no_nmi", "wait"])]
     pub mem: Option<PathBuf>,
-    /// Memory to take: around the pointers of each processor, or all RAM, for which QEMU writes a temporary file.
+    /// Memory to take: around the pointers of each processor, or all RAM (a temporary file; by --gdb at most 2 GiB).
     #[arg(long, value_enum, value_name = "WHICH", default_value_t)]
     pub memory: Memory,
     /// Output file of the dump if the guest's kernel writes none; - is stdout.
@@ -681,6 +689,8 @@ pub(crate) enum SchemaOf {
     Whatis,
     /// kwab print --json
     Print,
+    /// kwab symbols --json
+    Symbols,
     /// An answer of a tool of kwab mcp
     Mcp,
 }

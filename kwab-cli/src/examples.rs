@@ -179,6 +179,16 @@ const MANUALS: &[Manual] = &[
         &["kwab prune crashes/ --keep 5", "kwab prune crashes/ --max-size 10G --yes"],
         &[(0, "removed, or without --yes named"), (3, "something could not be removed")],
     ),
+    Manual(
+        "symbols",
+        &[
+            "kwab symbols add vmlinux",
+            "kwab symbols slim crash.kwab",
+            "kwab symbols list",
+            "kwab symbols prune --max-size 2G --yes",
+        ],
+        &[(0, "done, or without --yes named"), (3, "an image could not be kept or removed")],
+    ),
     Manual("mcp", &["kwab mcp crashes/ --symbols build/"], &[(0, "the client closed stdin")]),
     Manual(
         "tui",

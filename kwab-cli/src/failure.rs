@@ -30,7 +30,7 @@ Exit status:
        of it; check, list, inspect: sound; triage, audit-vm, verify-pages:
        nothing found in a sound dump; translate, search, whatis: answered;
        print, trends: shown; index: up to date; prune: done, or said what
-       would go; doctor: nothing is lacking
+       would go; symbols: kept, listed, removed; doctor: nothing is lacking
   1    findings
        triage: a bug or a death; audit-vm: a violated rule; verify-pages: a
        wrong page; import: a kernel's death that was not understood; bisect:
@@ -48,8 +48,8 @@ Exit status:
        captured or is damaged; oracle: runs that are incomplete or cannot be
        compared; pack: defects, or an image is lacking; follow: the console
        fell silent; list, trends: dumps are there that the index does not
-       know; prune: what had to go could not; import: input cut, or with
-       --strict something not understood
+       know; prune, symbols: what had to go could not; symbols: no image to
+       keep; import: input cut, or with --strict something not understood
   141  the reader of stdout has gone (head); nothing is printed";
 
 /// The reader of the output has gone; ends the program without a word.

@@ -14,6 +14,7 @@ mod examples;
 mod failure;
 mod fleet;
 mod health;
+mod images;
 mod inputs;
 mod manual_pages;
 mod mcp;

@@ -2,7 +2,8 @@
 
 mod common;
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::{Shutdown, TcpListener};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::thread::JoinHandle;
@@ -117,4 +118,30 @@ fn a_monitor_that_does_not_greet_is_an_error() {
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("qmp: not QEMU's machine protocol: no greeting within 5 s"), "{said}");
     assert!(!folder.path().join("capture.kwab").exists());
+}
+
+#[test]
+fn what_is_no_stub_for_gdb_is_refused_and_leaves_no_file() {
+    let folder = folder();
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let name = listener.local_addr().expect("bound").to_string();
+    let served = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().expect("a client");
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("it listens");
+        stream.shutdown(Shutdown::Write).expect("half closed");
+        // To the end, so that nothing of the client is left unread, which would reset the connection.
+        let mut heard = String::new();
+        stream.read_to_string(&mut heard).expect("text");
+        heard
+    });
+    let output = run(folder.path(), &["capture", "--gdb", &name]);
+    let said = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("not a GDB stub of a machine: the connection was closed"), "{said}");
+    assert!(!folder.path().join("capture.kwab").exists());
+    assert!(served.join().expect("it ran").starts_with("$qSupported:"));
+    // Nothing listens there any more.
+    let refused = run(folder.path(), &["capture", "--gdb", &name]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(text(&refused.stderr).contains("refused"), "{}", text(&refused.stderr));
 }

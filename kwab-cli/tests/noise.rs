@@ -138,3 +138,25 @@ fn records_of_a_section_with_a_wrong_checksum_are_delivered_marked_on_request_an
     assert_ne!(hypotheses(at, "bent.kwab"), before);
     assert!(!text(&run(at, &["inspect", "bent.kwab", "--json"]).stdout).contains("untrusted"));
 }
+
+#[test]
+fn damaged_lines_that_are_mended_do_not_count_for_strict_and_others_do() {
+    let folder = folder();
+    let at = folder.path();
+    for (parity, status) in [(true, 0), (false, 3)] {
+        let mut text = console(parity);
+        let starts: Vec<usize> =
+            text.iter().enumerate().filter(|(_, byte)| **byte == b'\n').map(|(at, _)| at).collect();
+        for line in [20, 90, 200] {
+            let digit = &mut text[starts[line] + 40];
+            *digit = if *digit == b'A' { b'B' } else { b'A' };
+        }
+        std::fs::write(at.join("damaged.log"), text).expect("written");
+        let imported = run(at, &["import", "damaged.log", "-o", "damaged.kwab", "--force", "--strict", "--json"]);
+        assert_eq!(imported.status.code(), Some(status), "{}", text_of(&imported));
+    }
+}
+
+fn text_of(output: &std::process::Output) -> String {
+    text(&output.stdout) + &text(&output.stderr)
+}

@@ -24,6 +24,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "list",
         "trends",
         "prune",
+        "symbols",
         "diff",
         "diff-of-directories",
         "salvage",

@@ -9,9 +9,9 @@ use std::time::SystemTime;
 
 use anyhow::{Context as _, Result};
 
-use crate::paths;
 use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
+use crate::{kept, paths};
 
 /// How a guest program is linked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -85,7 +85,9 @@ pub fn compile(
         }
     };
     call.arg("-o").arg(&part).capture().context("building a guest program")?;
-    fs::rename(&part, result).with_context(|| format!("cannot keep {}", paths::shown(result)))
+    fs::rename(&part, result).with_context(|| format!("cannot keep {}", paths::shown(result)))?;
+    kept::keep(result);
+    Ok(())
 }
 
 /// The folder with musl's start files, named by the loader's link.

@@ -10,7 +10,7 @@ use clap::ValueEnum;
 
 use crate::process::Call;
 use crate::setup::{self, Consent};
-use crate::{debian, paths};
+use crate::{debian, kept, paths};
 
 /// Which kernel a command is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -151,5 +151,7 @@ fn build_program(name: &str, profile: &str, options: &[&str]) -> Result<PathBuf>
         .args(options)
         .folder(paths::root())
         .stage(&format!("building the {}", if name == "kernel" { "kernel" } else { "kernel's self tests" }))?;
-    Ok(paths::target().join(TARGET).join(profile).join(name))
+    let image = paths::target().join(TARGET).join(profile).join(name);
+    kept::keep(&image);
+    Ok(image)
 }

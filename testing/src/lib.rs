@@ -6,7 +6,7 @@
 //! boots, [`kernel`] names the kernels and builds ours, [`mod@boot`] describes one boot, [`qemu`] runs it. What judges
 //! is [`contracts`], [`suites`], [`crashes`], [`linux_crashes`], [`exam`], [`mutants`], [`readers`] and [`mod@bench`];
 //! [`browser`] opens pages, [`screens`] draws terminals and [`recording`] what happens in them, [`links`] follows the
-//! links of pages, [`slim`] makes small symbol files, [`jobs`] runs many programs in one guest, [`evidence`] keeps
+//! links of pages, [`jobs`] runs many programs in one guest, [`evidence`] keeps
 //! dumps of machines that died, [`results`] is what judges leave and [`page`] renders it; [`house`] reads the sources.
 //!
 //! Errors are `anyhow` errors almost everywhere: nothing here is called by other crates, and what a user needs is the
@@ -30,6 +30,7 @@ pub mod hostile;
 pub mod house;
 pub mod image;
 pub mod jobs;
+pub mod kept;
 pub mod kernel;
 pub mod links;
 pub mod linux_crashes;
@@ -46,6 +47,5 @@ pub mod results;
 pub mod screens;
 pub mod second;
 pub mod setup;
-pub mod slim;
 pub mod suites;
 pub mod synth;

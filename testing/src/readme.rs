@@ -112,6 +112,7 @@ fn run(step: &Step, binaries: &Path) -> Result<String> {
         .env("PATH", path)
         .env("COLUMNS", "120")
         .env("NO_COLOR", "1")
+        .env("XDG_DATA_HOME", paths::build("docs-data")?)
         .limit(Duration::from_secs(900));
     // A session may show a command that fails; its words are what counts.
     Ok(call.capture_any()?.stdout)

@@ -53,6 +53,9 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
     let by_id = if inputs::is_confined() { Vec::new() } else { built() };
     let finder = Finder::new(options.paths.clone(), options.force);
     let mut finder = finder.and_beside(inputs::images_beside()).and_by_id(by_id);
+    if inputs::is_confined() {
+        finder = finder.offline();
+    }
     let found = images::load(case, &mut finder, &IndexCache::of_user());
     if finder.took_beside() {
         FOREIGN.store(true, Ordering::Relaxed);

@@ -11,6 +11,7 @@ use std::process::ExitCode;
 
 use anyhow::Result;
 use kwab::symbols::IndexCache;
+use kwab::units::count;
 
 use super::analyse;
 use crate::catalogue::{INDEX, store::Store};
@@ -64,11 +65,14 @@ fn unused(name: &str, purpose: &str, found: impl Into<String>) -> Checked {
     Checked { state: State::Unused, ..good(name, purpose, found) }
 }
 
-/// Kernels that this workspace built, which are found without a flag.
+/// Kernels that this workspace built, or images in the user's store: both are found without a flag.
 fn symbols() -> Checked {
-    let (name, purpose) = ("symbols", "function names and lines in backtraces of this workspace's kernel");
+    let (name, purpose) = ("symbols", "function names and lines in backtraces without a flag");
     match analyse::built().iter().find(|path| path.file_name().is_some_and(|name| name == "kernel")) {
-        None => lacking(name, purpose, "no kernel of this workspace in target/", "cargo xtask kernel"),
+        None => match kwab::symbols::Store::of_user().list().as_slice() {
+            [] => lacking(name, purpose, "no kernel in target/, and no image in the store", "cargo xtask kernel"),
+            kept => good(name, purpose, format!("{} in the store", count(kept.len() as u64, "image", "images"))),
+        },
         Some(kernel) => good(name, purpose, shown(kernel)),
     }
 }
@@ -83,9 +87,9 @@ fn debug_files() -> Checked {
     lacking(name, purpose, "no /usr/lib/debug/.build-id", "apt-get install linux-image-$(uname -r)-dbg")
 }
 
-/// The client that fetches an image by its build-id, for `--symbols`.
+/// The client that fetches debug files by build-id.
 fn debuginfod() -> Checked {
-    let (name, purpose) = ("debuginfod", "fetches an image by its build-id, for --symbols");
+    let (name, purpose) = ("debuginfod", "fetches debug files by build-id, without a flag");
     match (program(&["debuginfod-find"]), std::env::var_os("DEBUGINFOD_URLS").is_some_and(|urls| !urls.is_empty())) {
         (None, _) => lacking(name, purpose, "no debuginfod-find", "apt-get install debuginfod"),
         (Some(_), false) => {

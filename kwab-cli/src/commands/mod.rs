@@ -28,6 +28,7 @@ mod prune;
 mod redact;
 mod report;
 mod salvage;
+mod symbols;
 mod trends;
 mod tui;
 mod unpack;
@@ -95,6 +96,7 @@ fn run_command(arguments: Arguments) -> Result<ExitCode> {
         Command::List(arguments) => list::run(&arguments, color),
         Command::Trends(arguments) => trends::run(&arguments, color),
         Command::Prune(arguments) => prune::run(&arguments),
+        Command::Symbols(arguments) => symbols::run(&arguments),
         Command::Cat(arguments) => cat::run(&arguments),
         Command::Mcp(arguments) => mcp::run(&arguments, max_mem),
         Command::McpCall(arguments) => mcp::run_call(arguments),

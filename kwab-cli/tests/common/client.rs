@@ -25,7 +25,13 @@ impl Client {
     /// Starts the server in `folder` without a word to it.
     pub(crate) fn silent(folder: &Path, arguments: &[&str]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
-        command.arg("mcp").args(arguments).current_dir(folder).env("HOME", folder).env_remove("XDG_CACHE_HOME");
+        command
+            .arg("mcp")
+            .args(arguments)
+            .current_dir(folder)
+            .env("HOME", folder)
+            .env_remove("XDG_CACHE_HOME")
+            .env_remove("XDG_DATA_HOME");
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("runs");
         let (sender, lines) = channel();

@@ -26,7 +26,13 @@ pub(crate) fn folder() -> TempDir {
 /// The binary, run in `folder` with nothing that depends on the machine.
 pub(crate) fn kwab(folder: &Path) -> Command {
     let mut command = Command::cargo_bin("kwab").expect("the binary is built");
-    command.current_dir(folder).env_remove("NO_COLOR").env_remove("COLUMNS").env("TERM", "xterm");
+    command
+        .current_dir(folder)
+        .env("XDG_DATA_HOME", folder.join("data"))
+        .env_remove("NO_COLOR")
+        .env_remove("DEBUGINFOD_URLS")
+        .env_remove("COLUMNS")
+        .env("TERM", "xterm");
     command
 }
 

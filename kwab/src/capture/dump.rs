@@ -10,7 +10,7 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::registers::Processor;
 use super::vmcore::{Load, Stored, Vmcore};
-use super::{Nmi, Snapshot, linux};
+use super::{Nmi, Snapshot, Via, linux};
 use crate::model::bulk::{self, BulkMemory};
 use crate::model::emit::DumpWriter;
 
@@ -79,7 +79,11 @@ pub(super) fn put<W: Write>(
     for text in snapshot.missing.iter().chain(of_linux) {
         defect(writer, text);
     }
-    let dialect: &[u8] = if from_file(snapshot) { b"vmcore" } else { b"qmp" };
+    let dialect: &[u8] = match snapshot.via {
+        Via::Monitor => b"qmp",
+        Via::Gdb => b"gdb",
+        Via::Core => b"vmcore",
+    };
     writer.put(SectionKind::NOTES, &Source { dialect: Some(dialect), ..Source::default() });
     writer.flush_all();
     match &snapshot.core {
@@ -90,7 +94,7 @@ pub(super) fn put<W: Write>(
 
 /// Whether it is of a file, not of a running guest.
 fn from_file(snapshot: &Snapshot) -> bool {
-    snapshot.qemu.is_empty()
+    snapshot.via == Via::Core
 }
 
 fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: Option<i64>) {
@@ -102,7 +106,11 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     let build_id = note.map(|(id, _)| id.as_slice()).or(said.as_deref());
     let file = from_file(snapshot);
     let died = snapshot.linux.as_ref().is_some_and(|linux| linux.death.is_some());
-    let reason: &[u8] = if file { b"taken from a core of the machine" } else { b"captured through QEMU's monitor" };
+    let reason: &[u8] = match snapshot.via {
+        Via::Monitor => b"captured through QEMU's monitor",
+        Via::Gdb => b"captured through GDB's remote protocol",
+        Via::Core => b"taken from a core of the machine",
+    };
     writer.put(
         SectionKind::IDENTITY,
         &Identity {

@@ -1,4 +1,4 @@
-//! Takes a dump from a guest of any QEMU through its machine protocol (QMP).
+//! Takes a dump from a guest of any QEMU through its machine protocol (QMP) or through its stub for GDB.
 //!
 //! A kernel that dumps by itself knows more than anything outside can find out, so it is asked first, by a non-maskable
 //! interrupt. One that does not act on it is paused, the registers of its processors and the memory around their stack
@@ -7,11 +7,14 @@
 //! [`Level::All`] takes all memory as well: QEMU writes it as an ELF core into a file, which becomes part of the dump
 //! once the guest runs again. Such a core from elsewhere is taken by [`of_core`].
 //!
-//! [`qmp`] speaks the protocol, [`registers`] and [`words`] read the monitor's text, [`vmcore`] reads cores (ELF, and
-//! kdump-compressed by `kdump`; both also flattened, `source`), [`image`] finds the kernel in them.
+//! GDB's protocol has no interrupt to send and stops the machine at once ([`capture_gdb`]); it goes wherever a TCP
+//! connection does. [`qmp`] and [`gdb`] speak the protocols, [`registers`] and [`words`] read the monitor's text,
+//! [`vmcore`] reads cores (ELF, and kdump-compressed by `kdump`; both also flattened, `source`), [`image`] finds the
+//! kernel in them.
 
 pub(crate) mod core_file;
 mod dump;
+pub mod gdb;
 pub mod image;
 mod kdump;
 pub mod linux;
@@ -32,6 +35,7 @@ use serde::Serialize;
 use crate::memory::Tables;
 use crate::model::emit::DumpWriter;
 pub use dump::{MemoryPiece, Written};
+use gdb::Remote;
 use image::Kernel;
 use linux::Linux;
 use qmp::{Heard, Session};
@@ -79,8 +83,11 @@ pub enum CaptureError {
         /// QEMU's reason in its own words.
         why: String,
     },
+    /// The other side is not a stub that serves a machine, or stopped.
+    #[error("not a GDB stub of a machine: {0}")]
+    Remote(String),
     /// The processors are of a kind whose registers are not known.
-    #[error("no 64-bit x86 registers in what the monitor shows; only such guests can be captured")]
+    #[error("no 64-bit x86 registers in what it shows; only such guests can be captured")]
     Foreign,
     /// The file is not the core of a machine.
     #[error("is not an ELF core of an x86-64 machine: {0}")]
@@ -127,11 +134,24 @@ pub struct CaptureReport {
     pub missing: Vec<String>,
 }
 
-/// A guest as read through the monitor.
+/// Where a guest was read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Via {
+    /// The human monitor, through QEMU's machine protocol.
+    Monitor,
+    /// A stub for GDB.
+    Gdb,
+    /// A core of the machine.
+    Core,
+}
+
+/// A guest as read from outside.
 #[derive(Debug)]
 pub struct Snapshot {
     /// Version of QEMU, as its greeting says.
     pub qemu: String,
+    /// Where it was read.
+    pub via: Via,
     /// The effect of the interrupt.
     pub nmi: Nmi,
     /// The virtual processors, in QEMU's order.
@@ -232,10 +252,49 @@ const CODE: (u64, u64) = (64, 128);
 
 fn read(session: &mut Session, nmi: Nmi, level: &Level) -> Result<Snapshot, CaptureError> {
     let processors = processors(session)?;
+    let (pieces, missing) = around(&processors, |cpu, start, end| memory(session, cpu, start, end))?;
+    let core = match level {
+        Level::Stacks => None,
+        Level::All(folder) => Some(all_memory(session, folder)?),
+    };
+    let from = (session.version().to_owned(), Via::Monitor, nmi);
+    Ok(put_together(from, processors, pieces, missing, core))
+}
+
+/// Reads a machine through a stub for GDB, which has stopped it, and lets it run again if that is asked for.
+///
+/// # Errors
+/// [`CaptureError`]. The machine is let go then too, as far as the stub still answers.
+pub fn capture_gdb(remote: &mut Remote, level: &Level, resume: bool) -> Result<Snapshot, CaptureError> {
+    let snapshot = read_gdb(remote, level);
+    if resume {
+        let gone = remote.detach();
+        return snapshot.and_then(|snapshot| gone.map(|()| snapshot));
+    }
+    snapshot
+}
+
+fn read_gdb(remote: &mut Remote, level: &Level) -> Result<Snapshot, CaptureError> {
+    let processors = remote.processors()?;
+    let (pieces, missing) = around(&processors, |cpu, start, end| remote.memory(cpu, start, end))?;
+    let core = match level {
+        Level::Stacks => None,
+        Level::All(folder) => Some(remote.all_memory(folder)?),
+    };
+    let version = remote.monitor("info version")?;
+    let version = version.split_whitespace().next().filter(|word| word.len() < 32).unwrap_or("(its stub for GDB)");
+    Ok(put_together((format!("QEMU {version}"), Via::Gdb, Nmi::NotSent), processors, pieces, missing, core))
+}
+
+/// Memory around the pointers of each processor, and what of it cannot be read.
+fn around(
+    processors: &[Processor],
+    mut memory: impl FnMut(u32, u64, u64) -> Result<Vec<u8>, CaptureError>,
+) -> Result<(Vec<MemoryPiece>, Vec<String>), CaptureError> {
     let (mut pieces, mut missing) = (Vec::new(), Vec::new());
-    for processor in &processors {
+    for processor in processors {
         for (is_code, range, least) in wanted(processor) {
-            let bytes = memory(session, processor.number, range.start, range.end)?;
+            let bytes = memory(processor.number, range.start, range.end)?;
             let covered = range.start.saturating_add(bytes.len() as u64);
             if covered <= least {
                 let what = if is_code { "code" } else { "stack" };
@@ -252,10 +311,17 @@ fn read(session: &mut Session, nmi: Nmi, level: &Level) -> Result<Snapshot, Capt
             }
         }
     }
-    let core = match level {
-        Level::Stacks => None,
-        Level::All(folder) => Some(all_memory(session, folder)?),
-    };
+    Ok((pieces, missing))
+}
+
+/// What was read, with what a core of all memory says of the kernel in it.
+fn put_together(
+    (qemu, via, nmi): (String, Via, Nmi),
+    processors: Vec<Processor>,
+    pieces: Vec<MemoryPiece>,
+    mut missing: Vec<String>,
+    core: Option<Vmcore>,
+) -> Snapshot {
     missing.extend(core.iter().flat_map(|core| core.missing.clone()));
     let tables = processors.iter().find_map(image::tables);
     let kernel = core.as_ref().zip(tables).and_then(|(core, tables)| image::find(core, tables));
@@ -263,7 +329,7 @@ fn read(session: &mut Session, nmi: Nmi, level: &Level) -> Result<Snapshot, Capt
         let linux = told(&mut core, &processors);
         (Some(core), linux)
     });
-    Ok(Snapshot { qemu: session.version().to_owned(), nmi, processors, pieces, missing, core, kernel, linux })
+    Snapshot { qemu, via, nmi, processors, pieces, missing, core, kernel, linux }
 }
 
 /// Reads what a Linux says in the memory of a core; a core without its words about itself gets them.
@@ -329,9 +395,9 @@ pub fn of_core(file: File) -> Result<Snapshot, CaptureError> {
         }
     }
     let kernel = tables.and_then(|tables| image::find(&core, tables));
-    let (qemu, nmi) = (String::new(), Nmi::NotSent);
+    let (qemu, via, nmi) = (String::new(), Via::Core, Nmi::NotSent);
     let linux = told(&mut core, &processors);
-    Ok(Snapshot { qemu, nmi, processors, pieces, missing, core: Some(core), kernel, linux })
+    Ok(Snapshot { qemu, via, nmi, processors, pieces, missing, core: Some(core), kernel, linux })
 }
 
 /// What is read around the pointers of a processor: whether it is code, the range, and the byte that matters most.

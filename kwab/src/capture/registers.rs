@@ -81,6 +81,13 @@ const SEGMENTS: [(&str, RegId, Option<RegId>); 6] = [
     ("GS", RegId::GS, Some(RegId::GS_BASE)),
 ];
 
+/// The register of a name that GDB's description of a machine has too, in its small letters.
+pub(super) fn named(name: &str) -> Option<RegId> {
+    let segments = SEGMENTS.iter().map(|(name, id, _)| (name, id));
+    let mut all = NAMES.iter().map(|(name, id)| (name, id)).chain(segments);
+    all.find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, id)| *id)
+}
+
 /// The processors of a text that have an instruction pointer of 64 bits.
 #[must_use]
 pub fn parse(text: &str) -> Vec<Processor> {

@@ -318,6 +318,28 @@ fn a_core_of_a_machine_becomes_a_dump_with_registers_code_and_memory() {
     assert_eq!(case.images[0].build_id_at, Some(0xffff_ffff_8010_1040));
 }
 
+/// A note of a thread with this instruction pointer and these flags.
+fn status_note(ip: u64, flags: u64) -> Vec<u8> {
+    let mut body = vec![0; 336];
+    body[112 + 8 * 16..][..8].copy_from_slice(&ip.to_le_bytes());
+    body[112 + 8 * 18..][..8].copy_from_slice(&flags.to_le_bytes());
+    let mut note = [5_u32, body.len() as u32, 1].into_iter().flat_map(u32::to_le_bytes).collect::<Vec<u8>>();
+    note.extend(b"CORE\0\0\0\0");
+    note.extend(body);
+    note
+}
+
+#[test]
+fn tasks_that_sleep_are_no_processors_of_a_core() {
+    let notes = [status_note(0x1000, 0), status_note(0x2000, 2), status_note(0x3000, 0), status_note(0x4000, 0x46)];
+    let snapshot = of_core(file(&core_of(&machine(), &notes.concat()))).expect("a core");
+    let processors: Vec<_> = snapshot.processors.iter().map(|one| (one.number, one.ip())).collect();
+    assert_eq!(processors, [(0, 0x2000), (1, 0x4000)]);
+    // Without flags anywhere nothing tells them apart.
+    let snapshot = of_core(file(&core_of(&machine(), &notes[0]))).expect("a core");
+    assert_eq!(snapshot.processors.len(), 1);
+}
+
 #[test]
 fn a_machine_goes_out_as_a_core_and_comes_back_with_the_words_of_its_linux() {
     let words = |root: u64| {

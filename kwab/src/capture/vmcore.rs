@@ -230,6 +230,13 @@ impl Vmcore {
                 _ => {}
             }
         }
+        // Our own cores have tasks that sleep among the processors, with two registers; a processor has flags (SDM,
+        // volume 1, 3.4.3: bit 1 is always set).
+        let runs = |one: &Processor| one.get(RegId::RFLAGS) != 0;
+        if plain.iter().any(runs) {
+            plain.retain(runs);
+            (0..).zip(&mut plain).for_each(|(number, one)| one.number = number);
+        }
         let found = if full.is_empty() { plain } else { full };
         self.processors.extend(found);
     }

@@ -32,6 +32,15 @@ struct ReceivedRun {
     at: u64,
 }
 
+/// What parity lines gave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Mended {
+    /// Bytes that had not come.
+    pub bytes: u64,
+    /// Whether every byte up to the last parity line is there.
+    pub is_whole: bool,
+}
+
 /// A dump in the making.
 #[derive(Debug)]
 pub struct Assembly {
@@ -46,6 +55,8 @@ pub struct Assembly {
     came: u64,
     /// Lines that came.
     pub lines: u64,
+    /// Damaged lines that were counted as not understood.
+    pub damaged: u64,
     damage: Damage,
     failed: Option<io::Error>,
 }
@@ -63,6 +74,7 @@ impl Assembly {
             pieces: BTreeMap::new(),
             came: 0,
             lines: 0,
+            damaged: 0,
             damage: Damage::default(),
             failed: None,
         };
@@ -86,9 +98,10 @@ impl Assembly {
     ///
     /// # Errors
     /// Those of the temporary file.
-    pub fn mend(&mut self) -> io::Result<u64> {
+    pub fn mend(&mut self) -> io::Result<Mended> {
         let before = self.came;
         let placed = std::mem::take(&mut self.damage).placed();
+        let end = placed.ends().max();
         for end in placed.ends() {
             let range = u64::from(group_start(end))..u64::from(end);
             let missing = self.fresh(range).iter().map(|hole| hole.end - hole.start).sum();
@@ -102,7 +115,9 @@ impl Assembly {
                 self.put(position, &bytes);
             }
         }
-        Ok(self.came - before)
+        let (covered, missing) = self.coverage();
+        let is_whole = missing == 0 && end.is_some_and(|end| covered >= u64::from(end));
+        Ok(Mended { bytes: self.came - before, is_whole })
     }
 
     /// Puts what came of a group into it.

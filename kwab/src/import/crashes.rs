@@ -281,7 +281,7 @@ impl Follower {
             LogItem::Text { bytes, position, ends_line } => self.text(bytes, position, ends_line),
             LogItem::Armour { chunk, line } => self.armour(chunk, line),
             LogItem::Lost { kind, bytes, position, problem } => {
-                if kind == TextKind::ARMOUR && !self.segments.add_damaged(bytes) {
+                if kind == TextKind::ARMOUR && !self.segments.add_lost(bytes) {
                     self.segments.keep_damaged(bytes);
                 }
                 self.lost(kind, bytes, position, problem);

@@ -270,15 +270,17 @@ impl Segment {
     fn mend(&mut self) -> Option<PrintedDump> {
         let assembly = self.assembly.as_mut()?;
         // A temporary file that fails here fails again when it is read, which is told there.
-        let mended_lines = assembly.mend().unwrap_or(0).div_ceil(LINE_BYTES as u64);
+        let mended = assembly.mend().unwrap_or_default();
+        let mended_lines = mended.bytes.div_ceil(LINE_BYTES as u64);
         let (bytes, missing_bytes) = assembly.coverage();
-        Some(PrintedDump { lines: assembly.lines, mended_lines, bytes, missing_bytes })
+        let damaged_lines = if mended.is_whole { assembly.damaged } else { 0 };
+        Some(PrintedDump { lines: assembly.lines, mended_lines, bytes, missing_bytes, damaged_lines })
     }
 
     /// Merges that dump; `true` when it tells the cause.
     fn write_assembly(&mut self, printed: Option<PrintedDump>) -> bool {
         let (Some(assembly), Some(printed)) = (self.assembly.take(), printed) else { return false };
-        let PrintedDump { lines, mended_lines, bytes: came, missing_bytes: missing } = printed;
+        let PrintedDump { lines, mended_lines, bytes: came, missing_bytes: missing, .. } = printed;
         let mut note = |text: String, kind| {
             let note = Note { kind: Some(kind), text: Some(text.as_bytes()), ..Note::default() };
             self.out.put(SectionKind::NOTES, &note);

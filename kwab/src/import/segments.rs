@@ -235,6 +235,12 @@ impl Segments {
         self.assemblies().any(|assembly| assembly.add_damaged(text))
     }
 
+    /// The same with a line that was counted as not understood.
+    pub fn add_lost(&mut self, text: &[u8]) -> bool {
+        let taken = self.assemblies().find_map(|assembly| assembly.add_damaged(text).then_some(assembly));
+        taken.map(|assembly| assembly.damaged += 1).is_some()
+    }
+
     /// Keeps a damaged line for the dump that begins next.
     pub fn keep_damaged(&mut self, text: &[u8]) {
         if self.early.len() == MOST_EARLY {
@@ -259,7 +265,7 @@ impl Segments {
         }
         let mut assembly = Assembly::new(chunk)?;
         for text in self.early.drain(..) {
-            assembly.add_damaged(&text);
+            assembly.damaged += u64::from(assembly.add_damaged(&text));
         }
         let just_ended = |held: &&mut Segment| held.crash.is_some() && held.assembly.is_none();
         match self.held.as_mut().filter(just_ended) {

@@ -52,6 +52,20 @@ pub struct Losses {
     pub first: Vec<Loss>,
 }
 
+impl Losses {
+    /// Takes pieces of a kind back that turned out to cost nothing.
+    pub(super) fn take_back(&mut self, kind: &str, pieces: u64) {
+        let Some(of_kind) = self.by_kind.get_mut(kind) else { return };
+        let pieces = pieces.min(*of_kind);
+        *of_kind -= pieces;
+        self.count -= pieces;
+        if *of_kind == 0 {
+            self.by_kind.remove(kind);
+            self.first.retain(|loss| loss.kind != kind);
+        }
+    }
+}
+
 /// One piece that was not understood.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct Loss {
@@ -107,4 +121,7 @@ pub struct PrintedDump {
     pub bytes: u64,
     /// Bytes that are missing before the last one that is there.
     pub missing_bytes: u64,
+    /// Damaged lines that cost nothing, because parity lines gave all of the dump.
+    #[serde(skip)]
+    pub damaged_lines: u64,
 }

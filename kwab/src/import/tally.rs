@@ -98,6 +98,8 @@ impl Tally {
         if dumps.iter().any(|dump| dump.summary.kind == "panic") {
             report.unexplained = None;
         }
+        let mended = dumps.iter().filter_map(|dump| dump.summary.printed).map(|printed| printed.damaged_lines).sum();
+        report.not_understood.take_back(TextKind::ARMOUR.name().unwrap_or_default(), mended);
         report.dumps = dumps.iter().map(|dump| dump.summary.clone()).collect();
         self.report
     }

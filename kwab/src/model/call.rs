@@ -122,7 +122,7 @@ fn argument(kind: ArgKind, value: u64, out: &mut String) {
         ArgKind::Size if value > 1 << 48 => write!(out, "{value:#x}"),
         ArgKind::Size => write!(out, "{value}"),
         ArgKind::Offset | ArgKind::Long => write!(out, "{}", value as i64),
-        ArgKind::Mode => write!(out, "{:#o}", value as u32),
+        ArgKind::Mode => write!(out, "0{:02o}", value as u32),
         ArgKind::Id if int == -1 => write!(out, "-1"),
         ArgKind::Id | ArgKind::Uint => write!(out, "{}", value as u32),
         ArgKind::Signal => match Signal::new(u64::from(value as u32)) {
@@ -176,7 +176,7 @@ mod tests {
         );
         assert_eq!(
             show(257, [at_fdcwd, 0x7000, 0o101, 0o644, 0, 0]),
-            "openat(AT_FDCWD, 0x7000, O_WRONLY|O_CREAT, 0o644)"
+            "openat(AT_FDCWD, 0x7000, O_WRONLY|O_CREAT, 0644)"
         );
         assert_eq!(
             show(9, [0, 4096, 3, 0x22, u64::MAX, 0]),

@@ -39,11 +39,13 @@ pub(super) fn with_elf<T: ElfTask>(bytes: &ImageBytes, task: T) -> Result<T::Out
 }
 
 /// Why an ELF file could not be read.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 pub(super) enum ElfFailure {
     /// The system refused.
+    #[error("{0}")]
     Io(std::io::Error),
     /// The bytes are no ELF file.
+    #[error("not a usable ELF image: {0}")]
     Elf(object::Error),
 }
 
@@ -60,9 +62,9 @@ pub(super) struct Headers {
     pub(super) relocatable: bool,
 }
 
-/// Whether the flags of a segment have `PF_X`.
-fn is_executable(flags: object::SegmentFlags) -> bool {
-    matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & object::elf::PF_X.0 != 0)
+/// Whether the flags of a segment have this one.
+fn has_flag(flags: object::SegmentFlags, flag: object::elf::ProgramFlags) -> bool {
+    matches!(flags, object::SegmentFlags::Elf { p_flags, .. } if p_flags.0 & flag.0 != 0)
 }
 
 /// Reads the headers.
@@ -75,7 +77,8 @@ impl ElfTask for ReadHeaders {
         let loads = elf.segments().map(|segment| Load {
             start: segment.address(),
             length: segment.size(),
-            executable: is_executable(segment.flags()),
+            executable: has_flag(segment.flags(), object::elf::PF_X),
+            writable: has_flag(segment.flags(), object::elf::PF_W),
         });
         let relocatable = relocatable::is_relocatable(elf);
         let sections = || relocatable::loads(elf).into_iter().map(|(load, _)| load).collect();

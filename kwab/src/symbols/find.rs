@@ -12,7 +12,7 @@ use walkdir::WalkDir;
 
 use super::bytes::ImageBytes;
 use super::elf::{ReadHeaders, with_elf};
-use super::{BuildId, cpio, regular};
+use super::{BuildId, Store, cpio, debug_files, debuginfod, regular};
 use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
@@ -60,6 +60,7 @@ pub struct Finder {
     search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
+    fetches: bool,
     taken: Vec<PathBuf>,
     took_beside: bool,
 }
@@ -94,17 +95,19 @@ struct Candidate {
 }
 
 impl Finder {
-    /// Looks into these files, directories and archives, in this order, then into the system's debug directory.
-    /// `force` takes an image with another build-id when there is no better one.
+    /// Looks into these files, directories and archives, in this order, then into the user's store and the system's
+    /// debug directory. `force` takes an image with another build-id when there is no better one.
     #[must_use]
     pub fn new(paths: Vec<PathBuf>, force: bool) -> Self {
         let search =
             |path: PathBuf| SearchPath { direct: path.is_file(), path, looked: None, by_id_only: false, beside: false };
-        let debug_dirs = vec![PathBuf::from("/usr/lib/debug")];
+        let store = Store::of_user().folder().filter(|folder| folder.is_dir()).map(Path::to_path_buf);
+        let debug_dirs = store.into_iter().chain([PathBuf::from("/usr/lib/debug")]).collect();
         Self {
             search_paths: paths.into_iter().map(search).collect(),
             debug_dirs,
             force,
+            fetches: true,
             taken: Vec::new(),
             took_beside: false,
         }
@@ -140,11 +143,26 @@ impl Finder {
         finder
     }
 
-    /// Uses these debug directories (each with a `.build-id` below) instead of the system's.
+    /// Asks no server, whatever `DEBUGINFOD_URLS` says.
+    #[must_use]
+    pub fn offline(mut self) -> Self {
+        self.fetches = false;
+        self
+    }
+
+    /// Every image with a build-id below the paths that the user named.
+    pub fn images(&mut self) -> Vec<ImageBytes> {
+        let named = self.search_paths.iter_mut().filter(|search| !search.by_id_only);
+        let with_id = |candidate: &&Candidate| !candidate.build_id.is_empty() && !candidate.relocatable;
+        named.flat_map(|search| search.candidates().iter().filter(with_id)).map(|one| one.bytes.clone()).collect()
+    }
+
+    /// Uses these debug directories (each with a `.build-id` below) instead of the user's store and the system's, and
+    /// asks no server.
     #[must_use]
     pub fn with_debug_dirs(mut self, dirs: Vec<PathBuf>) -> Self {
         self.debug_dirs = dirs;
-        self
+        self.offline()
     }
 
     /// The best image: the right build-id and, among those, the one with line tables.
@@ -159,7 +177,9 @@ impl Finder {
 
     fn take(&mut self, image: &ImageBytes) {
         if let ImageBytes::File(path) = image {
-            let first = self.search_paths.iter().find(|search| search.has(path));
+            // A debug file that an image beside a dump names came with the dump too.
+            let holds = |search: &&SearchPath| search.has(path) || search.beside && path.starts_with(&search.path);
+            let first = self.search_paths.iter().find(holds);
             self.took_beside |= first.is_some_and(|search| search.beside);
             self.taken.push(path.clone());
         }
@@ -186,22 +206,30 @@ impl Finder {
             }
         }
         let Some(id) = wanted.build_id.filter(|id| !id.is_empty()) else {
-            return named.map(|candidate| candidate.bytes).ok_or_else(|| self.not_found(wanted));
+            let named = named.ok_or_else(|| self.not_found(wanted))?;
+            return Ok(self.linked(&named).map_or(named.bytes, ImageBytes::File));
         };
         if right.as_ref().is_none_or(|right| !right.debug_info)
-            && let Some(path) = self.in_debug_dirs(id)
+            && let Some(path) = debug_files::by_id(&self.debug_dirs, id, right.is_some())
         {
             return Ok(ImageBytes::File(path));
         }
-        match (right, named) {
-            (Some(right), _) => Ok(right.bytes),
-            (None, Some(wrong)) if self.force => Ok(wrong.bytes),
-            (None, Some(wrong)) => {
+        if let Some(right) = right {
+            let lines = || self.linked(&right).or_else(|| self.fetched(id));
+            let apart = if right.debug_info { None } else { lines() };
+            return Ok(apart.map_or(right.bytes, ImageBytes::File));
+        }
+        if let Some(path) = self.fetched(id) {
+            return Ok(ImageBytes::File(path));
+        }
+        match named {
+            Some(wrong) if self.force => Ok(wrong.bytes),
+            Some(wrong) => {
                 let none = || "none".to_owned();
                 let found = if wrong.build_id.is_empty() { none() } else { BuildId(wrong.build_id).to_string() };
                 Err(FindError::WrongBuildId { path: wrong.bytes.name(), found, wanted: BuildId(id.to_vec()) })
             }
-            (None, None) => Err(self.not_found(wanted)),
+            None => Err(self.not_found(wanted)),
         }
     }
 
@@ -239,10 +267,16 @@ impl Finder {
         named.filter_map(remark).collect()
     }
 
-    fn in_debug_dirs(&self, id: &[u8]) -> Option<PathBuf> {
-        let (first, rest) = id.split_first()?;
-        let name = format!(".build-id/{first:02x}/{}.debug", BuildId(rest.to_vec()));
-        self.debug_dirs.iter().map(|dir| dir.join(&name)).find(|path| path.is_file())
+    /// The debug file that an image without line tables names.
+    fn linked(&self, candidate: &Candidate) -> Option<PathBuf> {
+        match &candidate.bytes {
+            ImageBytes::File(path) if !candidate.debug_info => debug_files::by_link(path, &self.debug_dirs),
+            _ => None,
+        }
+    }
+
+    fn fetched(&self, id: &[u8]) -> Option<PathBuf> {
+        self.fetches.then(|| debuginfod::find(id)).flatten()
     }
 
     fn not_found(&self, wanted: Wanted<'_>) -> FindError {

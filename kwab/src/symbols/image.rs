@@ -14,6 +14,7 @@ use super::cache::IndexCache;
 use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
+use super::store::ReadName;
 use super::{BuildId, Location, PrintedFunction, Probe, SymbolError, regular, relocatable};
 
 /// An ELF image that can answer for its addresses.
@@ -67,6 +68,14 @@ impl Image {
     #[must_use]
     pub fn name(&self) -> String {
         self.bytes.name()
+    }
+
+    /// What its file was called: what an image of a store says itself, else the end of its name.
+    #[must_use]
+    pub fn file_name(&self) -> String {
+        let kept = with_elf(&self.bytes, ReadName).ok().filter(|name| !name.is_empty());
+        let name = kept.unwrap_or_else(|| self.bytes.name());
+        name.rsplit(['/', ':']).next().unwrap_or_default().trim_end_matches(".debug").to_owned()
     }
 
     /// Its file, unless it was taken out of an archive.
@@ -124,6 +133,13 @@ impl Image {
     #[must_use]
     pub fn is_code(&self, link: u64) -> bool {
         self.headers.loads.iter().any(|load| load.executable && link.wrapping_sub(load.start) < load.length)
+    }
+
+    /// How many bytes from a link address on are loaded and cannot be written; `None` when it lies in no such segment.
+    #[must_use]
+    pub fn constant_bytes(&self, link: u64) -> Option<u64> {
+        let segment = self.headers.loads.iter().find(|load| link.wrapping_sub(load.start) < load.length);
+        segment.filter(|load| !load.writable).map(|load| load.length - (link - load.start))
     }
 
     /// Everything known about a link address. An index that turns out to be damaged is rebuilt once.

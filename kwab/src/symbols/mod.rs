@@ -2,7 +2,8 @@
 //!
 //! An [`Image`] is one ELF file with its [`Index`]: a flat, checksummed table of everything its DWARF and symbol table
 //! say about addresses, kept in the user's cache so that the second open reads a few kilobytes. A [`Finder`] looks for
-//! the image with the right build-id in files, directories, initramfs archives and the system's debug directory.
+//! the image with the right build-id in files, directories, initramfs archives, the user's [`Store`] and the system's
+//! debug directory.
 //! [`Symbols`] puts images at the addresses where a dump had them loaded and answers for run-time addresses.
 //!
 //! Addresses are either *link* addresses (as in the ELF file) or *run-time* addresses; the difference is the load bias.
@@ -26,8 +27,11 @@ mod build;
 mod bytes;
 mod cache;
 mod cfi;
+mod compact;
 pub mod cpio;
+mod debug_files;
 mod debug_info;
+mod debuginfod;
 mod dwarf;
 mod elf;
 mod find;
@@ -41,7 +45,9 @@ pub(crate) mod regular;
 mod relocatable;
 mod resolve;
 mod skip;
+pub mod slim;
 mod source;
+mod store;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +65,7 @@ pub use registers::Registers;
 pub use resolve::{LoadedImage, Symbols, short};
 pub use skip::{Role, is_allocator, is_skipped, kernel_rows, plain, role};
 pub use source::SourceLines;
+pub use store::{Added, KeptImage, Store, StoreError};
 
 use std::fmt;
 use std::sync::Arc;

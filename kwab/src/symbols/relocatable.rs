@@ -20,6 +20,8 @@ pub(super) struct Load {
     pub(super) length: u64,
     /// Whether it is executable.
     pub(super) executable: bool,
+    /// Whether it can be written.
+    pub(super) writable: bool,
 }
 
 /// Whether the sections of an ELF file have no addresses.
@@ -62,7 +64,10 @@ pub(super) fn loads<'data, R: object::ReadRef<'data>>(elf: &object::File<'data, 
     let load = |section: object::Section<'data, '_, R>| {
         let start = bases.base(Some(section.index()));
         let length = section.size().min(u64::MAX - start);
-        (Load { start, length, executable: is_executable_section(section.flags()) }, section.file_range())
+        {
+            let (executable, writable) = (is_executable_section(section.flags()), is_writable(section.flags()));
+            (Load { start, length, executable, writable }, section.file_range())
+        }
     };
     sections.map(load).collect()
 }
@@ -112,6 +117,11 @@ fn target<'data, R: object::ReadRef<'data>>(
 /// Whether the flags of a section have `SHF_EXECINSTR`.
 pub(super) fn is_executable_section(flags: SectionFlags) -> bool {
     matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & object::elf::SHF_EXECINSTR.0 != 0)
+}
+
+/// Whether the flags of a section have `SHF_WRITE`.
+fn is_writable(flags: SectionFlags) -> bool {
+    matches!(flags, SectionFlags::Elf { sh_flags, .. } if sh_flags.0 & object::elf::SHF_WRITE.0 != 0)
 }
 
 /// Whether the flags of a section have `SHF_ALLOC`.

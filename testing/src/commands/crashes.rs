@@ -129,6 +129,10 @@ const PARTS: &[(&str, Part)] = &[
         let text = |lines: Vec<String>| format!("\n          {}", lines.join("\n          "));
         vec![("64 MiB".into(), levels::measure(consent).map(text))]
     }),
+    ("levels-table", |_, consent| {
+        let sizes = levels::MACHINES.into_iter();
+        sizes.map(|memory| (format!("{memory} MiB"), levels::table(memory, consent))).collect()
+    }),
     ("pvpanic", |_, consent| vec![("the host".into(), channels::pvpanic(consent))]),
     ("memory", |_, consent| {
         let text = |c: memory::MemoryComparison| {

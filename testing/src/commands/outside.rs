@@ -4,18 +4,20 @@
 //! machine protocol. The text must be found, the kernel's build-id must be that of the image that runs, and a few
 //! hundred addresses of the kernel must translate as QEMU's own walker translates them (`gva2gpa` of its monitor). Of
 //! Linux, whose image is not there, its log must be what the console showed, its processes those that the guest listed
-//! before, and every thread that does not run must stand on a stack that goes back to the thread's begin. QEMU's own
+//! before, and every thread that does not run must stand on a stack that goes back to the thread's begin. QEMU's stub
+//! for GDB must give the registers and the memory of our kernel's guest that the monitor gives. QEMU's own
 //! kdump-compressed file of the same moment, which it writes flattened, must hold and say the same as its ELF core.
 
 use std::fs;
 use std::ops::Range;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use kwab::capture::gdb::Remote;
 use kwab::capture::qmp::Session;
-use kwab::capture::{Level, Options, Snapshot, capture, of_core};
+use kwab::capture::{Level, Options, Snapshot, capture, capture_gdb, of_core};
 use kwab::format::record::RegId;
 use kwab::memory::{Ram, Space, Wanted, walk};
 use kwab::model::{Depth, Dump};
@@ -35,6 +37,14 @@ const TEXT: &str = "a text that only this guest holds";
 /// Addresses that are compared: through the kernel's image, and as much again on both sides of it.
 const ADDRESSES: u64 = 384;
 
+/// MiB of the machine. The stub for GDB, which is asked of our kernel's, takes a question for each 2 KiB.
+const fn memory(kernel: Which) -> u32 {
+    match kernel {
+        Which::Ours => 64,
+        Which::Linux => 256,
+    }
+}
+
 /// Runs the step under both kernels.
 pub fn check(consent: Consent) -> Result<()> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
@@ -48,13 +58,15 @@ pub fn check(consent: Consent) -> Result<()> {
 fn under(kernel: Which, consent: Consent) -> Result<String> {
     let folder = paths::build("outside")?;
     let socket = folder.join("qmp");
-    let _ = fs::remove_file(&socket);
     // The shell lists the processes without starting one, and does not become the last of its commands.
     let list = "for p in /proc/[0-9]*; do read c < $p/comm; echo TASK ${p#/proc/} $c; done";
     let script = format!("text='{TEXT}'; {list}; echo READY; sleep 100; true");
-    let options = Boot::once(kernel, &["/bin/sh", "-c", &script]).memory(256).processors(2);
+    let options = Boot::once(kernel, &["/bin/sh", "-c", &script]).memory(memory(kernel)).processors(2);
     let mut machine = boot::machine(&options, consent)?;
-    machine.extra.extend(["-qmp".to_owned(), format!("unix:{},server=on,wait=off", socket.display())]);
+    for (option, socket) in [("-qmp", &socket), ("-gdb", &socket.with_extension("gdb"))] {
+        let _ = fs::remove_file(socket);
+        machine.extra.extend([option.to_owned(), format!("unix:{},server=on,wait=off", socket.display())]);
+    }
     let (mut said, mut console) = (None, Vec::new());
     let outcome = run(&machine, Limits::seconds(120), |line| {
         if line.contains("READY") {
@@ -98,9 +110,43 @@ fn captured(kernel: &Path, is_ours: bool, socket: &Path, folder: &Path, console:
     let kernel = snapshot.kernel.as_ref().context("no kernel was found in the memory")?;
     let mapped = compare(&mut session, &ram, &space, kernel.start..kernel.end)?;
     let (all, zeros) = (totals.bytes >> 20, totals.zeros >> 20);
-    let told =
-        if is_ours { String::new() } else { of_linux(&snapshot, console)? + &packed(&mut session, folder, &snapshot)? };
+    let told = match is_ours {
+        true => by_stub(&socket.with_extension("gdb"), folder, &snapshot)?,
+        false => of_linux(&snapshot, console)? + &packed(&mut session, folder, &snapshot)?,
+    };
     Ok(format!("{all} MiB captured, {zeros} MiB of them zeros; {mapped} of {ADDRESSES} addresses mapped alike{told}"))
+}
+
+/// Reads the guest, which stands still, through the stub for GDB, and compares that with what the monitor gave.
+fn by_stub(socket: &Path, folder: &Path, of_monitor: &Snapshot) -> Result<String> {
+    let begun = Instant::now();
+    let stream = UnixStream::connect(socket)?;
+    stream.set_read_timeout(Some(Duration::from_millis(250)))?;
+    let mut remote = Remote::open(Box::new(stream.try_clone()?), Box::new(stream), Duration::from_secs(300))?;
+    let snapshot = capture_gdb(&mut remote, &Level::All(folder.to_owned()), false)?;
+    ensure!(snapshot.processors.len() == of_monitor.processors.len(), "{} processors", snapshot.processors.len());
+    for (found, wanted) in snapshot.processors.iter().zip(&of_monitor.processors) {
+        ensure!(found.registers.len() > 25, "{} registers", found.registers.len());
+        // Under TCG the stub leaves out the flags that QEMU computes when they are asked for, and the direction.
+        let computed = |id: RegId| if id == RegId::RFLAGS { 0xcd5 } else { 0 };
+        let other = found.registers.iter().find(|(id, value)| (wanted.get(*id) ^ *value) & !computed(*id) != 0);
+        ensure!(other.is_none(), "CPU {}: {other:x?} is {:x?}", found.number, other.map(|(id, _)| wanted.get(*id)));
+        ensure!((found.halted, found.in_user) == (wanted.halted, wanted.in_user), "CPU {}: its state", found.number);
+    }
+    let pieces = |snapshot: &Snapshot| -> Vec<_> {
+        snapshot.pieces.iter().map(|piece| (piece.cpu, piece.start, piece.bytes.clone())).collect()
+    };
+    ensure!(pieces(&snapshot) == pieces(of_monitor) && snapshot.missing == of_monitor.missing, "memory differs");
+    let told = |snapshot: &Snapshot| snapshot.kernel.as_ref().map(|one| (one.build_id.clone(), one.start, one.end));
+    ensure!(told(&snapshot) == told(of_monitor), "the kernel is {:x?}", told(&snapshot));
+    // The monitor's core has the memory of devices too, and what lies in the window of a display that is not there.
+    let ram = snapshot.core.iter().flat_map(|core| &core.loads).map(|load| load.paddr..load.paddr + load.length);
+    let ram: Vec<Range<u64>> = ram.collect();
+    let compared = same_memory(&snapshot, of_monitor, &ram)?;
+    let least = u64::from(memory(Which::Ours) - 1) << 20;
+    ensure!(compared >= least, "only {compared} bytes were read");
+    let seconds = begun.elapsed().as_secs_f64();
+    Ok(format!("; the stub for GDB gives the same {} MiB and registers ({seconds:.1} s)", compared >> 20))
 }
 
 /// Compares what was read out of Linux's memory with what the guest said of itself.
@@ -145,7 +191,6 @@ fn of_linux(snapshot: &Snapshot, console: &[String]) -> Result<String> {
 
 /// Compares QEMU's kdump-compressed file of the guest, which stands still, with its ELF core.
 fn packed(session: &mut Session, folder: &Path, of_elf: &Snapshot) -> Result<String> {
-    const READ: u64 = 1 << 20;
     let path = folder.canonicalize()?.join("linux.kdump");
     let _ = fs::remove_file(&path);
     let protocol = format!("file:{}", path.display());
@@ -154,22 +199,7 @@ fn packed(session: &mut Session, folder: &Path, of_elf: &Snapshot) -> Result<Str
     let size = fs::metadata(&path)?.len();
     let snapshot = of_core(fs::File::open(&path)?)?;
     ensure!(snapshot.missing.is_empty(), "{:?}", snapshot.missing);
-    let (elf, core) = of_elf.core.as_ref().zip(snapshot.core.as_ref()).context("a core is missing")?;
-    let (mut wanted, mut found) = (vec![0; READ as usize], vec![0; READ as usize]);
-    let mut compared = 0;
-    for load in &elf.loads {
-        for skip in (0..load.length).step_by(READ as usize) {
-            let (at, length) = (load.paddr + skip, READ.min(load.length - skip) as usize);
-            let (wanted, found) = (&mut wanted[..length], &mut found[..length]);
-            let read = (elf.read(at, wanted)?, core.read(at, found)?);
-            // A part of a page at the end of a block is a whole one in the other form.
-            ensure!(
-                read == (length, length) && wanted == found,
-                "memory from {at:#x} on differs: {read:?} of {length}"
-            );
-            compared += length as u64;
-        }
-    }
+    let compared = same_memory(&snapshot, of_elf, std::slice::from_ref(&(0..u64::MAX)))?;
     // The monitor, which the first was read through, knows more registers than a note has.
     let registers = |snapshot: &Snapshot| {
         let all = snapshot.processors.iter().map(|one| (one.ip(), one.sp(), one.get(RegId::CR3)));
@@ -184,6 +214,31 @@ fn packed(session: &mut Session, folder: &Path, of_elf: &Snapshot) -> Result<Str
     ensure!(said(of_elf).is_some() && said(of_elf) == said(&snapshot), "log or threads differ");
     fs::remove_file(&path)?;
     Ok(format!("; kdump-zlib of {} MiB holds the same {} MiB", size >> 20, compared >> 20))
+}
+
+/// Compares the memory of the second core that lies within these ranges with that of the first; how many bytes.
+fn same_memory(first: &Snapshot, second: &Snapshot, within: &[Range<u64>]) -> Result<u64> {
+    const READ: u64 = 1 << 20;
+    let (core, all) = first.core.as_ref().zip(second.core.as_ref()).context("a core is missing")?;
+    let (mut wanted, mut found) = (vec![0; READ as usize], vec![0; READ as usize]);
+    let blocks = all.loads.iter().flat_map(|load| {
+        within.iter().map(|range| range.start.max(load.paddr)..range.end.min(load.paddr + load.length))
+    });
+    let mut compared = 0;
+    for block in blocks.filter(|block| !block.is_empty()) {
+        for at in block.clone().step_by(READ as usize) {
+            let length = READ.min(block.end - at) as usize;
+            let (wanted, found) = (&mut wanted[..length], &mut found[..length]);
+            let read = (all.read(at, wanted)?, core.read(at, found)?);
+            // A part of a page at the end of a block is a whole one in the other form.
+            ensure!(
+                read == (length, length) && wanted == found,
+                "memory from {at:#x} on differs: {read:?} of {length}"
+            );
+            compared += length as u64;
+        }
+    }
+    Ok(compared)
 }
 
 /// Translates addresses here and in QEMU; how many are mapped.

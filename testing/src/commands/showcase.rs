@@ -2,7 +2,7 @@
 //!
 //! The kernel boots with the bug `use-after-free` planted, as the exam has it, and what it leaves is kept as
 //! `docs/first/crash.kwab`. `docs/first/symbols/kernel.debug` has the kernel's names and the source lines of every
-//! function that `kwab` names of that dump (`testing/src/slim.rs`), so that a clone shows both without a build.
+//! function that a stack of that dump can pass (`kwab symbols slim`), so that a clone shows both without a build.
 
 use std::fs;
 use std::process::ExitCode;
@@ -12,7 +12,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::exam::{self, QUESTIONS};
 use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
-use crate::{binary, paths, slim};
+use crate::{binary, paths};
 
 /// The planted bug.
 const BUG: &str = "use-after-free";
@@ -32,12 +32,8 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
     let (dump, symbols) = (folder.join("crash.kwab"), folder.join("symbols/kernel.debug"));
     paths::write(&dump, &answer.dump)?;
     let kwab = Call::new(binary::kwab()?).folder(paths::root()).env("COLUMNS", "120");
-    let mut said = String::new();
-    for command in [&["inspect", "-n", "400"][..], &["triage"]] {
-        let call = kwab.clone().args(command).arg("--json").arg(&dump).arg("--symbols").arg(&room.kernel);
-        said += &call.capture_any()?.stdout;
-    }
-    slim::write(&room.kernel, &answer.dump, &said, &symbols)?;
+    let slim = kwab.clone().args(["symbols", "slim", "--force", "--symbols"]).arg(&room.kernel);
+    slim.arg("--source").arg(paths::root()).arg(&dump).capture().context("the small symbol file")?;
     let bytes = answer.dump.len() as u64 + fs::metadata(&symbols)?.len();
     ensure!(bytes < MOST_BYTES, "dump and symbols have {bytes} bytes, {MOST_BYTES} are allowed");
     let section = ["inspect", "--section", "triage,bt,code"];

@@ -50,7 +50,7 @@ const LEVELS: [&str; 4] = ["brief", "standard", "full", "all"];
 pub fn check(consent: Consent) -> Result<Vec<LevelCost>> {
     let mut costs = Vec::new();
     for (number, level) in LEVELS.into_iter().enumerate() {
-        let bytes = dump_at(level, Clock::Host, consent)?;
+        let bytes = dump_at(level, (MEMORY, Clock::Host), consent)?;
         costs.push(cost(level, &bytes)?);
         holds(&bytes, number).with_context(|| format!("at {level}"))?;
         if level == "full" {
@@ -84,6 +84,28 @@ pub fn measure(consent: Consent) -> Result<Vec<String>> {
     Ok(lines)
 }
 
+/// MiB of the machines of the table in `docs/dump-levels.md`.
+pub const MACHINES: [u32; 3] = [64, 256, 1024];
+
+/// What each level costs in a machine of this size, as rows of a table: bytes, instructions, milliseconds.
+pub fn table(memory: u32, consent: Consent) -> Result<String> {
+    let mut rows = String::new();
+    for level in LEVELS {
+        let counted = cost(level, &dump_at(level, (memory, Clock::Instructions), consent)?)?;
+        let timed = cost(level, &dump_at(level, (memory, Clock::Host), consent)?)?;
+        let megabytes = |bytes: u64| format!("{:.1} MB", bytes as f64 / 1e6);
+        let (all, zeros) = counted.memory;
+        let (instructions, ms) = (counted.ns as f64 / 1e6, timed.ns as f64 / 1e6);
+        rows += &format!(
+            "\n| {memory} MiB | `{level}` | {:.0} KB | {} | {} | {instructions:.1} M | {ms:.0} ms |",
+            counted.bytes as f64 / 1e3,
+            megabytes(all),
+            megabytes(zeros),
+        );
+    }
+    Ok(rows)
+}
+
 /// How often something is timed. By instructions too: those that wait for the device are counted.
 const fn tries(clock: Clock) -> usize {
     match clock {
@@ -94,13 +116,15 @@ const fn tries(clock: Clock) -> usize {
 
 /// The dump that took least of several.
 fn fastest(level: &'static str, clock: Clock, consent: Consent) -> Result<LevelCost> {
-    let all = (0..tries(clock)).map(|_| cost(level, &dump_at(level, clock, consent)?)).collect::<Result<Vec<_>>>()?;
+    let all = (0..tries(clock))
+        .map(|_| cost(level, &dump_at(level, (MEMORY, clock), consent)?))
+        .collect::<Result<Vec<_>>>()?;
     all.into_iter().min_by_key(|cost| cost.memory_ns).context("no dump was timed")
 }
 
 /// Bytes and time of a plain copy to the disk.
 fn pace(clock: Clock, consent: Consent) -> Result<(u64, u64)> {
-    let mut machine = with_disk(guest("echo p >/proc/sysrq-trigger", 1, consent)?, clock)?.0;
+    let mut machine = with_disk(guest("echo p >/proc/sysrq-trigger", 1, consent)?, MEMORY, clock)?.0;
     machine.append = machine.append.replace("quiet loglevel=1", "loglevel=7");
     let mut found = None;
     qemu::run(&machine, Limits::seconds(120), |line| match line.split_once("sysrq: ") {
@@ -117,10 +141,10 @@ fn pace(clock: Clock, consent: Consent) -> Result<(u64, u64)> {
 }
 
 /// The dump of a kernel that dies at a level; one that is set while it runs, the others on the command line.
-fn dump_at(level: &str, clock: Clock, consent: Consent) -> Result<Vec<u8>> {
+fn dump_at(level: &str, (memory, clock): (u32, Clock), consent: Consent) -> Result<Vec<u8>> {
     let set = if level == "standard" { "echo standard >/proc/sys/kernel/dump_level; " } else { "" };
     let script = format!("{set}sleep 3600 & echo c panic >/proc/sysrq-trigger; sleep 3600");
-    let (mut machine, file) = with_disk(guest(&script, 1, consent)?, clock)?;
+    let (mut machine, file) = with_disk(guest(&script, 1, consent)?, memory, clock)?;
     if set.is_empty() {
         machine.append.push_str(&format!(" dump={level}"));
     }
@@ -129,10 +153,10 @@ fn dump_at(level: &str, clock: Clock, consent: Consent) -> Result<Vec<u8>> {
 }
 
 /// A machine of the size that is measured with an empty disk to dump to, which is this file.
-fn with_disk(mut machine: Machine, clock: Clock) -> Result<(Machine, PathBuf)> {
+fn with_disk(mut machine: Machine, memory: u32, clock: Clock) -> Result<(Machine, PathBuf)> {
     let file = paths::build("crashes")?.join("levels.disk");
     add_disk(&mut machine, &file, DISK)?;
-    (machine.memory_mib, machine.clock) = (MEMORY, clock);
+    (machine.memory_mib, machine.clock) = (memory, clock);
     Ok((machine, file))
 }
 

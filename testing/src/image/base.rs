@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use super::{Image, Node};
 use crate::process::Call;
 use crate::setup::Consent;
-use crate::{debian, guest, paths};
+use crate::{debian, guest, kept, paths};
 
 /// BusyBox, `/etc`, mount points the one-shot init and the demo's program.
 pub fn base(consent: Consent) -> Result<Image> {
@@ -33,6 +33,7 @@ pub fn base(consent: Consent) -> Result<Image> {
 
 fn add_busybox(image: &mut Image, busybox: &Path) -> Result<()> {
     image.program("/bin/busybox", busybox)?;
+    kept::keep(busybox);
     let applets = Call::new(busybox).arg("--list-full").capture().context("listing BusyBox's applets")?.stdout;
     for applet in applets.lines().map(str::trim).filter(|line| !line.is_empty() && *line != "bin/busybox") {
         image.put(applet, 0o777, Node::Link("/bin/busybox".into()));

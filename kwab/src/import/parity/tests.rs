@@ -76,7 +76,7 @@ fn received(text: &[u8]) -> Option<(Assembly, u64)> {
         }
     }
     let mut assembly = assembly?;
-    let mended = assembly.mend().expect("a temporary file");
+    let mended = assembly.mend().expect("a temporary file").bytes;
     Some((assembly, mended))
 }
 
@@ -152,7 +152,7 @@ fn parity_lines_of_far_groups_are_not_put_together() {
         assembly.add_row(&Row { dump: 7, end, row: 3, bytes: [1; LINE_BYTES] });
     }
     // None of these groups is ever put together: 23 KB each, 2.3 GB.
-    assert_eq!(assembly.mend().expect("a temporary file"), 0);
+    assert_eq!(assembly.mend().expect("a temporary file").bytes, 0);
 }
 
 proptest! {

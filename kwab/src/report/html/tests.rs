@@ -52,7 +52,16 @@ fn hostile(rows: usize) -> (Report, Triage) {
     let task = TaskRow { pid: None, ppid: None, comm: evil(), state: evil(), place: evil() };
     report.tasks = vec![task; rows];
     report.log = vec![LogRow { line: Some(1), level: Some(3), text: evil() }; rows];
-    let event = EventRow { line: None, ns: Some(7), cpu: Some(1), pid: None, text: evil(), at: None, took_ns: Some(9) };
+    let event = EventRow {
+        line: None,
+        ns: Some(7),
+        cpu: Some(1),
+        pid: None,
+        text: evil(),
+        at: None,
+        took_ns: Some(9),
+        call: None,
+    };
     let events = vec![event; rows];
     (report.events, report.syscalls, report.trace, report.page_checks) =
         (events.clone(), events.clone(), events.clone(), events);

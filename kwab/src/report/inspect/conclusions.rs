@@ -1,6 +1,6 @@
 //! Adds to the page what follows from the records: hypotheses, walked stacks, code with operand values, source lines.
 
-use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address};
+use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address, pointed};
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
 use crate::model::Case;
@@ -39,6 +39,7 @@ pub fn conclude(
         report.completeness.filled("backtrace");
     }
     name_printed(&mut report.backtraces, &ctx, sources);
+    pointed::strings(&mut report.syscalls, symbols);
     let found = stacks::all(case, symbols, &ctx.death);
     report.stacks = found
         .into_iter()

@@ -9,6 +9,7 @@ use kwab_format::record::{
 use kwab_format::{AnyRecord, RawRecord, RecordKind, RecordType, Records, SectionKind};
 
 use super::EventRow;
+use super::pointed::RecordedCall;
 use crate::model::call::{Call, arguments, result};
 use crate::model::{Dump, LoadedSection, line};
 
@@ -42,8 +43,10 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
                 let args = [call.arg0, call.arg1, call.arg2, call.arg3, call.arg4, call.arg5];
                 let text = arguments(&Call { nr: call.nr, name: call.name, args, ..Call::default() });
                 let value = call.result.map_or("?".to_string(), |value| result(call.nr, value));
-                let text = format!("{text} = {value}");
-                EventRow { line: None, ns: None, cpu: call.cpu, pid: report.pid, text, at: None, took_ns: None }
+                let (text, cpu, pid) = (format!("{text} = {value}"), call.cpu, report.pid);
+                let recorded = RecordedCall { nr: call.nr, name: call.name.map(<[u8]>::to_vec), args };
+                let call = Some(Box::new(recorded));
+                EventRow { line: None, ns: None, cpu, pid, text, at: None, took_ns: None, call }
             });
             return shown.collect();
         }
@@ -56,7 +59,13 @@ pub(super) fn syscalls(dump: &Dump, rows: usize) -> Vec<EventRow> {
         ring.push_back(call);
     }
     if !ring.is_empty() {
-        return ring.into_iter().map(|call| row(&AnyRecord::SyscallRecord(call), None)).collect();
+        let rows = ring.into_iter().map(|call| {
+            let (nr, name, args) = (call.nr, call.name.map(<[u8]>::to_vec), call.args());
+            let told = call.texts().iter().any(Option::is_some);
+            let call = AnyRecord::SyscallRecord(call);
+            EventRow { call: (!told).then(|| Box::new(RecordedCall { nr, name, args })), ..row(&call, None) }
+        });
+        return rows.collect();
     }
     let telling = |kind| matches!(kind, SyscallEntry::KIND | SyscallExit::KIND | UnimplementedSyscall::KIND);
     let wanted = |record: &AnyRecord<'_>| pid.is_none() || line::pid(record) == pid;
@@ -235,5 +244,6 @@ fn row(record: &AnyRecord<'_>, raw: Option<RawRecord<'_>>) -> EventRow {
             AnyRecord::SyscallRecord(call) => call.duration_ns,
             _ => None,
         },
+        call: None,
     }
 }

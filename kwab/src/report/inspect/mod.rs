@@ -12,12 +12,14 @@ mod events;
 mod explain;
 mod log;
 mod machine;
+mod pointed;
 mod rest;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 pub use conclusions::conclude;
+pub use pointed::RecordedCall;
 
 use crate::analysis::finding::Hypothesis;
 use crate::model::{Death, Dump};
@@ -300,6 +302,9 @@ pub struct EventRow {
     /// How long it took, in nanoseconds, when its record or that of its end says so.
     #[serde(skip)]
     pub took_ns: Option<u64>,
+    /// The call of the row, when its arguments are the recorder's.
+    #[serde(skip)]
+    pub call: Option<Box<RecordedCall>>,
 }
 
 /// A profile as a table.

@@ -1,0 +1,202 @@
+//! Makes a small symbol file of an image: every name, the unwind tables, and the source lines of chosen functions.
+//!
+//! A kernel with its DWARF has tens of megabytes, most of it about code that no stack of a given dump passes. The file
+//! made here is an ELF file with the build-id, the sections that are loaded without their bytes, the symbol table, the
+//! unwind tables, and DWARF 5 of the chosen functions: line rows and inlined calls, written from what an [`Image`]
+//! says of each of their addresses. Any debugger reads it; `kwab` finds it by build-id in the folder `symbols` beside a
+//! dump. Types and variables are not in it.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gimli::write::{
+    Address, AttributeValue, DwarfUnit, EndianVec, LineProgram, LineString, Range, RangeList, Sections, UnitEntryId,
+};
+use gimli::{Encoding, Format, LineEncoding, LittleEndian};
+
+use super::bytes::ImageBytes;
+use super::{Image, Probe, SourceFrame, compact, regular};
+
+/// The longest function that is followed address by address, and how many there may be.
+const MOST_BYTES: u64 = 1 << 16;
+const MOST_FUNCTIONS: usize = 4096;
+
+/// The functions of an image that hold these link addresses, by first address and length.
+pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSet<(u64, u64)> {
+    let mut found = BTreeSet::new();
+    for link in links {
+        // A return address may be the first of the next function.
+        for at in [link, link.saturating_sub(1)] {
+            let symbol = image.locate(at, Probe::Exact).ok().and_then(|location| location.symbol);
+            let Some(symbol) = symbol.filter(|symbol| symbol.size > 0 && symbol.size <= MOST_BYTES) else { continue };
+            if image.is_code(at) && found.len() < MOST_FUNCTIONS {
+                found.insert((at - symbol.offset, symbol.size));
+            }
+        }
+    }
+    found
+}
+
+/// The symbol file of an image with the lines of these functions. Paths of source files lose what is of one machine:
+/// what lies above one of the `roots`, a crate's folder or the compiler's library.
+///
+/// `None` when the image is not a little-endian ELF file of 64 bits that can be read.
+#[must_use]
+pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<Vec<u8>> {
+    let whole = match image.source() {
+        ImageBytes::File(path) => regular::read(path, u64::MAX).ok()?,
+        ImageBytes::Memory { bytes, .. } => bytes.to_vec(),
+    };
+    let sections = Maker { image, roots, dwarf: unit() }.write(functions)?;
+    compact::slimmed(&whole, &sections)
+}
+
+/// An empty unit of DWARF 5.
+fn unit() -> DwarfUnit {
+    let encoding = Encoding { format: Format::Dwarf32, version: 5, address_size: 8 };
+    let mut dwarf = DwarfUnit::new(encoding);
+    let text = |text: &str| LineString::String(text.as_bytes().to_vec());
+    dwarf.unit.line_program = LineProgram::new(encoding, LineEncoding::default(), text("."), None, text("image"), None);
+    dwarf
+}
+
+/// Addresses with the same frames: first, behind the last, frames with the innermost first.
+type Run = (u64, u64, Vec<SourceFrame>);
+
+fn runs(image: &Image, (start, size): (u64, u64)) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for link in start..start.saturating_add(size) {
+        let frames = image.locate(link, Probe::Exact).map(|location| location.frames).unwrap_or_default();
+        match runs.last_mut() {
+            Some((_, end, last)) if *last == frames => *end = link + 1,
+            _ => runs.push((link, link + 1, frames)),
+        }
+    }
+    runs
+}
+
+/// Where the DWARF of the functions grows.
+struct Maker<'i> {
+    image: &'i Image,
+    roots: &'i [&'i Path],
+    dwarf: DwarfUnit,
+}
+
+impl Maker<'_> {
+    /// The sections of the DWARF of these functions.
+    fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<Vec<(&'static str, Vec<u8>)>> {
+        let root = self.dwarf.unit.root();
+        let mut ranges = Vec::new();
+        for &(start, size) in functions {
+            let runs = runs(self.image, (start, size));
+            self.rows(&runs);
+            let outer: Vec<&Run> = runs.iter().collect();
+            if let Some(name) = runs.iter().find_map(|(_, _, frames)| frames.last()?.function.clone()) {
+                let entry = self.add(root, gimli::DW_TAG_subprogram, &name, (start, start + size));
+                self.inlined(entry, &outer, 1);
+            }
+            ranges.push(Range::StartLength { begin: Address::Constant(start), length: size });
+        }
+        let ranges = self.dwarf.unit.ranges.add(RangeList(ranges));
+        self.dwarf.unit.get_mut(root).set(gimli::DW_AT_ranges, AttributeValue::RangeListRef(ranges));
+        self.dwarf.unit.get_mut(root).set(gimli::DW_AT_low_pc, AttributeValue::Address(Address::Constant(0)));
+        let mut sections = Sections::new(EndianVec::new(LittleEndian));
+        self.dwarf.write(&mut sections).ok()?;
+        let mut written = Vec::new();
+        let each = sections.for_each(|id, data| {
+            if !data.slice().is_empty() {
+                written.push((id.name(), data.slice().to_vec()));
+            }
+            Ok::<(), gimli::write::Error>(())
+        });
+        each.ok().map(|()| written)
+    }
+
+    /// The line of each run: that of its innermost frame.
+    fn rows(&mut self, runs: &[Run]) {
+        let Some((first, end)) = runs.first().zip(runs.last()).map(|(first, last)| (first.0, last.1)) else { return };
+        self.dwarf.unit.line_program.begin_sequence(Some(Address::Constant(first)));
+        for (start, _, frames) in runs {
+            let Some((frame, file)) = frames.first().and_then(|frame| Some((frame, frame.file.as_ref()?))) else {
+                continue;
+            };
+            let file = self.file(file);
+            let row = self.dwarf.unit.line_program.row();
+            row.address_offset = start - first;
+            row.file = file;
+            row.line = frame.line.unwrap_or(0).into();
+            self.dwarf.unit.line_program.generate_row();
+        }
+        self.dwarf.unit.line_program.end_sequence(end - first);
+    }
+
+    fn file(&mut self, path: &str) -> gimli::write::FileId {
+        let place = LineString::String(place(path, self.roots).into_bytes());
+        let program = &mut self.dwarf.unit.line_program;
+        let folder = program.default_directory();
+        program.add_file(place, folder, None)
+    }
+
+    /// The calls that are inlined `depth` levels below the physical function, each with its addresses.
+    fn inlined(&mut self, parent: UnitEntryId, runs: &[&Run], depth: usize) {
+        let call = |run: &&Run| {
+            let at = run.2.len().checked_sub(depth + 1)?;
+            let (callee, caller) = (&run.2[at], &run.2[at + 1]);
+            Some((callee.function.clone()?, caller.file.clone(), caller.line))
+        };
+        for same in runs.chunk_by(|a, b| call(a) == call(b)) {
+            let Some((name, file, line)) = call(&same[0]) else { continue };
+            let range = (same[0].0, same[same.len() - 1].1);
+            let entry = self.add(parent, gimli::DW_TAG_inlined_subroutine, &name, range);
+            if let Some(file) = file {
+                let file = AttributeValue::FileIndex(Some(self.file(&file)));
+                self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_file, file);
+            }
+            let line = AttributeValue::Udata(line.unwrap_or(0).into());
+            self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_line, line);
+            self.inlined(entry, same, depth + 1);
+        }
+    }
+
+    fn add(&mut self, parent: UnitEntryId, tag: gimli::DwTag, name: &str, (low, high): (u64, u64)) -> UnitEntryId {
+        let entry = self.dwarf.unit.add(parent, tag);
+        let name = AttributeValue::StringRef(self.dwarf.strings.add(name.as_bytes()));
+        let entry_of = self.dwarf.unit.get_mut(entry);
+        // The whole path of the function: with a name alone it would be looked for in enclosing namespaces.
+        entry_of.set(gimli::DW_AT_linkage_name, name);
+        entry_of.set(gimli::DW_AT_low_pc, AttributeValue::Address(Address::Constant(low)));
+        entry_of.set(gimli::DW_AT_high_pc, AttributeValue::Udata(high - low));
+        entry
+    }
+}
+
+/// A source file's path without what is of one machine.
+fn place(file: &str, roots: &[&Path]) -> String {
+    let path = Path::new(file);
+    if let Some(rest) = roots.iter().find_map(|root| path.strip_prefix(root).ok()?.to_str()) {
+        return rest.to_owned();
+    }
+    let below = |mark: &str| file.split_once(mark).map(|(_, rest)| rest.to_owned());
+    let registry = below("/registry/src/").and_then(|rest| Some(rest.split_once('/')?.1.to_owned()));
+    registry
+        .or_else(|| below("/library/").map(|rest| format!("library/{rest}")))
+        .unwrap_or_else(|| file.trim_start_matches("./").to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_lose_what_is_of_one_machine() {
+        let roots = [Path::new("/tree")];
+        for (file, wanted) in [
+            ("/x/.cargo/registry/src/index-1/gimli-0.3/src/lib.rs", "gimli-0.3/src/lib.rs"),
+            ("/rustc/abc/library/core/src/ptr.rs", "library/core/src/ptr.rs"),
+            ("/tree/kernel/src/a.rs", "kernel/src/a.rs"),
+            ("/elsewhere/a.c", "/elsewhere/a.c"),
+        ] {
+            assert_eq!(place(file, &roots), wanted);
+        }
+    }
+}
