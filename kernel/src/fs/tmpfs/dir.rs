@@ -127,7 +127,7 @@ impl TmpNode {
         Ok(())
     }
 
-    /// One name less of a file that is no directory.
+    /// Counts one name less of a file, never of a directory.
     fn unclaim(&self, attr: &Attr) {
         if attr.add_links(-1) > 1 {
             self.pool.give_node();
