@@ -13,7 +13,7 @@ use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 
 use kernel_logic::vma::{self, PAGE, Prot, VmaFlags, VmaSet};
 use linux_abi::Errno;
-use machine::addr::{HUGE_PAGES, PageRange};
+use machine::addr::PageRange;
 use machine::frame::Frame;
 use machine::space::{ForkMode, Removed, UserSpace};
 use machine::sync::{SpinGuard, SpinLock};
