@@ -22,6 +22,8 @@ numbers! {
     F_WRLCK: u16 = 1, "`l_type`: an exclusive lock (fcntl(2))";
     F_UNLCK: u16 = 2, "`l_type`: no lock (fcntl(2))";
     MAP_TYPE: u64 = 0xf, "The bits of `mmap` flags that say whether changes are shared (asm-generic/mman-common.h)";
+    MAP_HUGE_SHIFT: u32 = 26, "Where `mmap` flags have the logarithm of a page's size (linux/mman.h)";
+    MAP_HUGE_MASK: u64 = 0x3f, "The bits of that number (linux/mman.h)";
     CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000, "`clone3`: handlers are put back to their default (linux/sched.h)";
     CLONE_INTO_CGROUP: u64 = 0x2_0000_0000, "`clone3`: the child begins in a cgroup (linux/sched.h)";
     SCM_RIGHTS: u32 = 1, "A control message with descriptors (unix(7))";

@@ -44,8 +44,9 @@ impl Policy {
 
     /// Whether a range with these flags gets huge pages, in a process that has not turned them off.
     pub const fn grants(self, flags: VmaFlags) -> bool {
-        let refused = flags.has(VmaFlags::NO_HUGE) || flags.has(VmaFlags::GROWS_DOWN) || flags.has(VmaFlags::SHARED);
-        !refused
+        const REFUSED: VmaFlags =
+            VmaFlags::NO_HUGE.with(VmaFlags::GROWS_DOWN).with(VmaFlags::SHARED).with(VmaFlags::POOL);
+        flags.0 & REFUSED.0 == 0
             && match self {
                 Self::Always => true,
                 Self::Madvise => flags.has(VmaFlags::HUGE),

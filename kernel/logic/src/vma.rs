@@ -76,6 +76,9 @@ impl VmaFlags {
     /// Declined huge pages (`MADV_NOHUGEPAGE`, `MAP_STACK`).
     pub const NO_HUGE: VmaFlags = VmaFlags(1024);
 
+    /// Of pages of the pool (`MAP_HUGETLB`).
+    pub const POOL: VmaFlags = VmaFlags(2048);
+
     /// Whether every bit of `other` is in here.
     pub const fn has(self, other: VmaFlags) -> bool {
         self.0 & other.0 == other.0

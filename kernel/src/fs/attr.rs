@@ -176,14 +176,25 @@ impl Attr {
         self.touch_changed();
     }
 
-    /// Whether it may be given a name: it has one, or was made without one for that.
-    pub fn is_linkable(&self) -> bool {
-        self.nlink() > 0 || self.linkable.load(Relaxed)
-    }
-
     /// Allows a file without a name to be given one.
     pub fn set_linkable(&self) {
         self.linkable.store(true, Relaxed);
+    }
+
+    /// Counts a name before it is made; how many there were. In one step with the check that it may have one more, so
+    /// that none is made for a file whose last name another thread takes away: ENOENT without a name, unless it was
+    /// made so to be given one, EMLINK with `most`.
+    pub fn claim_name(&self, most: u32) -> Result<u32, Errno> {
+        let linkable = self.linkable.load(Relaxed);
+        let one_more = |count: u32| (count < most && (count > 0 || linkable)).then(|| count + 1);
+        let claimed = self.nlink.fetch_update(Relaxed, Relaxed, one_more);
+        claimed.map_err(|count| if count == 0 { Errno::ENOENT } else { Errno::EMLINK })
+    }
+
+    /// A claimed name is there: from here on the file ends with its last one.
+    pub fn name_made(&self) {
+        self.linkable.store(false, Relaxed);
+        self.touch_changed();
     }
 
     /// Changes the number of names; how many there were.

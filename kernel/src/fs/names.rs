@@ -60,9 +60,6 @@ pub fn make_link(walk: &Walk<'_>, from: &Path, path: &[u8]) -> Result<(), Errno>
     if attr.is_dir() {
         return Err(Errno::EPERM);
     }
-    if !attr.is_linkable() {
-        return Err(Errno::ENOENT);
-    }
     check_link_source(walk, attr)?;
     dir.inode().link(&dir.dentry, name, from.inode())
 }

@@ -142,6 +142,7 @@ fn fill(root: &Arc<Dentry>) -> Result<(), Errno> {
         let attr = Attr::new(root.inode.attr().dev, S_IFREG | 0o644, 0, 0, 0);
         // The link below counts its name.
         attr.set_nlink(0);
+        attr.set_linkable();
         attach(root, path, Arc::new(ControlFile { attr, what: *what }))?;
     }
     let online = machine::cpu::online();

@@ -206,14 +206,21 @@ impl Epoll {
                 return Err(Errno::EEXIST);
             }
             items.insert(key(fd, file), item.clone());
-        }
-        file.add_watcher(self);
-        if let Some(inner) = of(file) {
-            inner.watchers.lock().push(Arc::downgrade(self));
+            // In one step with the item, so that a removal by another thread finds all of it or nothing.
+            file.add_watcher(self);
+            if let Some(inner) = of(file) {
+                inner.watchers.lock().push(Arc::downgrade(self));
+            }
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
         if interest.report(ready, 0).is_some() {
             item.list();
+        }
+        // Removed before it was in the queues: a hook left there would wake a set that no longer watches, perhaps in a
+        // circle.
+        if item.gone.load(Acquire) {
+            file.poll(Some(&mut Waiter::removing(item.clone())));
+            self.unlist(&item);
         }
         Ok(())
     }

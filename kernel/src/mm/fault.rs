@@ -11,10 +11,11 @@ use machine::space::{Leaf, MapError};
 use machine::trap::Access;
 
 use super::map::MIN_ADDR;
+use super::pool::Missing;
 use super::template::Images;
 use super::{
-    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, Vma, backing_page, page_down,
-    rights,
+    AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, TAG_POOL, Vma, backing_page,
+    page_down, rights,
 };
 use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -61,7 +62,8 @@ impl AddressSpace {
                 map.vmas.find(addr).ok_or(Unresolved::NotMapped)?
             }
         };
-        let source = if matches!(vma.backing, Backing::Anonymous) { Source::Anonymous } else { Source::File };
+        let zeros = matches!(vma.backing, Backing::Anonymous | Backing::Pool { .. });
+        let source = if zeros { Source::Anonymous } else { Source::File };
         let pte = match self.space.lookup(page) {
             None => Pte::Absent,
             Some(leaf) => Pte::Present {
@@ -123,6 +125,13 @@ impl AddressSpace {
             Action::Retry => Ok(()),
             Action::Zero if self.map_huge(vma, page, access) => Ok(()),
             Action::Zero => {
+                if let Backing::Pool { promise } = &vma.backing {
+                    return self.map_pool_page(vma, page, promise).map_err(|missing| match missing {
+                        Missing::Range => Unresolved::NotMapped,
+                        Missing::Page => Unresolved::Beyond,
+                        Missing::Frame => Unresolved::OutOfMemory,
+                    });
+                }
                 let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
                 self.map_frame(vma, page, frame, true, TAG_ANON)
             }
@@ -195,8 +204,9 @@ impl AddressSpace {
         if inject::is(Fault::CacheWritable) && tag == TAG_FILE {
             return self.reprotect(page, &mut |_| rights(vma.prot, true, tag));
         }
-        match self.space.make_private(page, rights(vma.prot, true, TAG_ANON)) {
-            Ok(true) if tag != TAG_ANON => {
+        let kept = if tag == TAG_POOL { TAG_POOL } else { TAG_ANON };
+        match self.space.make_private(page, rights(vma.prot, true, kept)) {
+            Ok(true) if tag != kept => {
                 self.count(tag, -1);
                 self.count(TAG_ANON, 1);
                 Ok(())

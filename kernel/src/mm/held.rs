@@ -28,7 +28,7 @@ impl AddressSpace {
             let (this, pages) = match &vma.backing {
                 Backing::Shared { memory, .. } => (Arc::as_ptr(memory).cast::<()>(), memory.held_pages()),
                 Backing::File { file, .. } => file.held(),
-                Backing::Anonymous | Backing::Vdso { .. } => continue,
+                Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. } => continue,
             };
             if this != last {
                 contents += pages;

@@ -7,7 +7,8 @@ use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 
 use super::{
-    AddressSpace, Backing, Map, MemoryLimits, Owner, SharedMemory, Vma, frames, page_down, page_up, vma_errno,
+    AddressSpace, Backing, Map, MemoryLimits, Owner, Reservation, SharedMemory, Vma, frames, page_down, page_up, pool,
+    vma_errno,
 };
 use crate::trace::flight;
 
@@ -45,6 +46,15 @@ pub struct Request {
     pub no_reserve: bool,
 }
 
+/// The backing of a mapping of `len` bytes of the pool: ENOMEM if it has not as many pages to promise.
+pub fn pool_memory(len: u64, shared: bool, no_reserve: bool) -> Result<Backing, Errno> {
+    let promise = if no_reserve { Reservation::none() } else { Reservation::of((len / huge::HUGE) as usize)? };
+    Ok(match shared {
+        true => Backing::Shared { memory: SharedMemory::of_pool(len / PAGE, promise), offset: 0 },
+        false => Backing::Pool { promise },
+    })
+}
+
 /// The backing of a shared anonymous mapping.
 pub fn shared_memory(len: u64) -> Backing {
     Backing::Shared { memory: SharedMemory::new(len / PAGE), offset: 0 }
@@ -66,7 +76,7 @@ impl AddressSpace {
         let end = start + request.len;
         if matches!(request.placement, Placement::Fixed(_)) {
             self.split_edges(start, end)?;
-            map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+            map.vmas.remove(start, end, |vma| self.give_up_promise(vma)).map_err(vma_errno)?;
             flight::munmap(start, request.len);
             self.unmap_pages(start, end);
         }
@@ -81,6 +91,9 @@ impl AddressSpace {
     pub(super) fn judge(&self, map: &mut Map, request: &Request) -> Result<(u64, VmaFlags), Errno> {
         let start = choose(map, request)?;
         let end = start + request.len;
+        if matches!(request.placement, Placement::Fixed(_)) {
+            pool::check_edges(map, start, end).map_err(|_| Errno::ENOMEM)?;
+        }
         let mut flags = request.flags;
         if map.lock_future {
             flags = flags.with(VmaFlags::LOCKED);
@@ -108,6 +121,7 @@ impl AddressSpace {
     /// Unmaps `start..end` (page-aligned).
     pub fn munmap(&self, start: u64, end: u64) -> Result<(), Errno> {
         let mut map = self.lock_to_change();
+        pool::check_edges(&map, start, end)?;
         let splits = |vma: &Vma| vma.start < start && vma.end > end;
         if frames::is_low() && map.vmas.overlapping(start, end).any(splits) {
             return Err(Errno::ENOMEM);
@@ -118,7 +132,11 @@ impl AddressSpace {
         }
         self.split_edges(start, end)?;
         let mut any = false;
-        map.vmas.remove(start, end, |_| any = true).map_err(vma_errno)?;
+        let gone = |vma: &Vma| {
+            any = true;
+            self.give_up_promise(vma);
+        };
+        map.vmas.remove(start, end, gone).map_err(vma_errno)?;
         if any {
             flight::munmap(start, end - start);
             self.unmap_pages(start, end);
@@ -134,6 +152,7 @@ impl AddressSpace {
             if prot.has(Prot::WRITE) { map.may_become_data(&limits, start, end) } else { Ok(()) }
         };
         let mut map = self.lock_to_change();
+        pool::check_edges(&map, start, end)?;
         if !self.is_little(&map, start, end) {
             drop(map);
             let alone = self.in_parts();
@@ -188,8 +207,13 @@ impl AddressSpace {
 
     /// Throws the pages of `start..end` away; private ones read as zeros, file pages as the file says
     /// (`MADV_DONTNEED`).
-    pub fn discard(&self, start: u64, end: u64) -> Result<(), Errno> {
+    pub fn discard(&self, start: u64, mut end: u64) -> Result<(), Errno> {
         let map = self.lock_to_change();
+        if pool::check_edges(&map, start, end).is_err() {
+            pool::check_edges(&map, start, start)?;
+            // What of a page of the pool is not thrown away whole stays.
+            end -= end % huge::HUGE;
+        }
         let is_locked = |map: &Map| map.vmas.overlapping(start, end).any(|vma| vma.flags.has(VmaFlags::LOCKED));
         let covered = map.vmas.is_covered(start, end);
         if is_locked(&map) {
@@ -245,22 +269,29 @@ fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {
             if at < MIN_ADDR {
                 return Err(Errno::EPERM);
             }
+            if request.flags.has(VmaFlags::POOL) && !at.is_multiple_of(huge::HUGE) {
+                return Err(Errno::EINVAL);
+            }
             if matches!(request.placement, Placement::FixedIfFree(_)) && !map.vmas.is_free(at, at + len) {
                 return Err(Errno::EEXIST);
             }
             Ok(at)
         }
         Placement::Hint(hint) => {
-            let hint = page_down(hint);
+            let pooled = request.flags.has(VmaFlags::POOL);
+            let hint = if pooled { hint.next_multiple_of(huge::HUGE) } else { page_down(hint) };
             if hint >= MIN_ADDR && fits(hint) && map.vmas.is_free(hint, hint + len) {
                 return Ok(hint);
             }
             let ceiling = request.ceiling.unwrap_or(map.mmap_top);
-            if super::huge::aligns(&request.backing, len)
+            if (pooled || super::huge::aligns(&request.backing, len))
                 && let Some(room) = huge::room_to_align(len)
                 && let Some(at) = map.vmas.find_gap(room, MIN_ADDR, ceiling)
             {
                 return Ok(huge::placed_in(at));
+            }
+            if pooled {
+                return Err(Errno::ENOMEM);
             }
             let found = map.vmas.find_gap(len, MIN_ADDR, ceiling);
             found.or_else(|| map.vmas.find_gap(len, MIN_ADDR, USER_END)).ok_or(Errno::ENOMEM)

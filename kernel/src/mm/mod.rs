@@ -30,6 +30,7 @@ pub mod huge;
 mod limits;
 pub mod map;
 mod parts;
+pub mod pool;
 pub mod prefault;
 pub mod remap;
 mod remote;
@@ -38,6 +39,7 @@ mod shared;
 pub mod template;
 
 pub use limits::MemoryLimits;
+pub use pool::Reservation;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 pub use template::TemplateSlot;
@@ -48,6 +50,8 @@ pub const TAG_ANON: u8 = 0;
 pub const TAG_FILE: u8 = 1;
 /// Tag of frames of shared anonymous memory.
 pub const TAG_SHMEM: u8 = 2;
+/// Tag of private frames of the pool ([`pool`]): they are no part of the resident set.
+pub const TAG_POOL: u8 = 3;
 
 /// How a page of a file will be used.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -120,6 +124,11 @@ pub enum Backing {
         /// Offset of the range's first byte in it.
         offset: u64,
     },
+    /// Zeros of the pool, 2 MiB at a time, private to the process that touches them.
+    Pool {
+        /// What it was promised.
+        promise: Arc<Reservation>,
+    },
     /// The vDSO's pages (the first is its data page).
     Vdso {
         /// Index of the range's first page.
@@ -133,7 +142,7 @@ impl Backing {
         match self {
             Backing::File { file, offset } => file.mappers().map(|mappers| (mappers, *offset)),
             Backing::Shared { memory, offset } => Some((memory.mappers(), *offset)),
-            Backing::Anonymous | Backing::Vdso { .. } => None,
+            Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. } => None,
         }
     }
 
@@ -143,7 +152,7 @@ impl Backing {
         match self {
             Backing::File { file, offset } => Some((file.identity(), *offset)),
             Backing::Shared { memory, offset } => Some(((u64::MAX, memory.id()), *offset)),
-            Backing::Anonymous | Backing::Vdso { .. } => None,
+            Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. } => None,
         }
     }
 }
@@ -152,6 +161,7 @@ impl vma::Backing for Backing {
     fn advanced(&self, bytes: u64) -> Self {
         match self {
             Backing::Anonymous => Backing::Anonymous,
+            Backing::Pool { promise } => Backing::Pool { promise: promise.clone() },
             Backing::File { file, offset } => Backing::File { file: file.clone(), offset: offset + bytes },
             Backing::Shared { memory, offset } => Backing::Shared { memory: memory.clone(), offset: offset + bytes },
             Backing::Vdso { index } => Backing::Vdso { index: index + bytes / PAGE },
@@ -161,6 +171,7 @@ impl vma::Backing for Backing {
     fn continues_as(&self, bytes: u64, next: &Self) -> bool {
         match (self, next) {
             (Backing::Anonymous, Backing::Anonymous) => true,
+            (Backing::Pool { promise: a }, Backing::Pool { promise: b }) => Arc::ptr_eq(a, b),
             (Backing::File { file: a, offset: at }, Backing::File { file: b, offset: to }) => {
                 a.same(b) && at + bytes == *to
             }
@@ -190,6 +201,8 @@ pub struct AddressSpace {
     pub no_huge: AtomicBool,
     /// Pages of the program's files were not mapped in advance: see [`template`].
     learns: AtomicBool,
+    /// Pages of the pool in it are its own, not those of a parent that it is being copied from.
+    owns_pool_pages: AtomicBool,
 }
 
 impl Drop for AddressSpace {
@@ -199,6 +212,8 @@ impl Drop for AddressSpace {
             self.learn();
         }
         self.empty_in_parts();
+        let touched = *self.resident[usize::from(TAG_POOL)].get_mut();
+        self.put_pool_pages(touched.max(0) as usize);
     }
 }
 
@@ -287,6 +302,7 @@ impl AddressSpace {
             dumpable: AtomicBool::new(true),
             no_huge: AtomicBool::new(false),
             learns: AtomicBool::new(false),
+            owns_pool_pages: AtomicBool::new(true),
         })
     }
 
@@ -316,6 +332,7 @@ impl AddressSpace {
         };
         child.dumpable.store(self.dumpable.load(Ordering::Relaxed), Ordering::Relaxed);
         child.no_huge.store(self.no_huge.load(Ordering::Relaxed), Ordering::Relaxed);
+        child.disown_pool_pages();
         child.audit("fork");
         Ok(child)
     }
@@ -324,6 +341,7 @@ impl AddressSpace {
         let mut copy = map.try_clone()?;
         leave_out(&mut copy)?;
         let child = Self::around(space, copy);
+        child.owns_pool_pages.store(false, Ordering::Relaxed);
         let copy = child.lock();
         child.enter_all(&copy)?;
         let mut counts = [0; 4];
@@ -362,6 +380,10 @@ impl AddressSpace {
             if *count != 0 {
                 resident.fetch_sub(*count as i64, Ordering::Relaxed);
             }
+        }
+        let touched = removed.by_tag[usize::from(TAG_POOL)];
+        if touched != 0 {
+            self.put_pool_pages(touched);
         }
     }
 
@@ -422,6 +444,16 @@ fn copy_pages(map: &Map, from: &UserSpace, to: &UserSpace, counts: &mut [usize; 
 /// Drops the ranges a child does not inherit from its copy of the map.
 fn leave_out(map: &mut Map) -> Result<(), Errno> {
     map.lock_future = false;
+    // What a mapping is promised is its maker's.
+    if pool::is_in_use() && map.vmas.iter().any(pool::is_of_pool) {
+        let promise = Reservation::none();
+        let without = |vma: &mut Vma| {
+            if let Backing::Pool { promise: own } = &mut vma.backing {
+                *own = promise.clone();
+            }
+        };
+        map.vmas.edit(0, vma::USER_END, without).map_err(vma_errno)?;
+    }
     let left_out = |vma: &Vma| vma.flags.has(VmaFlags::DONT_FORK);
     let locked = |vma: &Vma| vma.flags.has(VmaFlags::LOCKED);
     if !map.vmas.iter().any(|vma| left_out(vma) || locked(vma)) {
@@ -450,7 +482,7 @@ fn rights(prot: Prot, writable: bool, tag: u8) -> machine::space::Prot {
 /// The page of a backing that lies `bytes` into its range, and what a resident one counts as.
 fn backing_page(backing: &Backing, bytes: u64, usage: PageUse) -> Result<(Frame, u8), Errno> {
     match backing {
-        Backing::Anonymous => Err(Errno::EINVAL),
+        Backing::Anonymous | Backing::Pool { .. } => Err(Errno::EINVAL),
         Backing::File { file, offset } => Ok((file.page((offset + bytes) / PAGE, usage)?, TAG_FILE)),
         Backing::Shared { memory, offset } => Ok((memory.page((offset + bytes) / PAGE)?, TAG_SHMEM)),
         Backing::Vdso { index } => Ok((crate::time::vdso::page(index + bytes / PAGE)?, TAG_FILE)),

@@ -6,6 +6,7 @@
 //! ([`InParts`]): to them, and to forks, it is one step.
 
 use alloc::sync::Arc;
+use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::vma::{Backing as _, MAX_VMAS, PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
@@ -14,7 +15,7 @@ use machine::space::{ForkMode, Leaf, UserSpace};
 use machine::sync::SpinGuard;
 
 use super::map::Request;
-use super::{AddressSpace, Map, Vma, leave_out, page_up, rights, vma_errno};
+use super::{AddressSpace, Map, TAG_POOL, Vma, leave_out, page_up, pool, rights, vma_errno};
 use crate::sched::breathe;
 use crate::sync::mutex::MutexGuard;
 use crate::trace::flight;
@@ -79,7 +80,8 @@ impl AddressSpace {
     /// Whether all of it is changed at once.
     #[inline]
     pub(super) fn is_small(&self, map: &Map) -> bool {
-        let pages = self.resident().total() as usize + self.space.table_frames();
+        let of_pool = self.resident[usize::from(TAG_POOL)].load(Relaxed).max(0) as usize;
+        let pages = self.resident().total() as usize + of_pool + self.space.table_frames();
         map.vmas.len() <= FEW * RANGES && pages <= FEW * PAGES
     }
 
@@ -102,7 +104,7 @@ impl AddressSpace {
     /// Unmaps the part `start..next` of what ends at `end`.
     fn remove(&self, map: &mut Map, start: u64, next: u64, end: u64) -> Result<(), Errno> {
         self.split_edges(start, end)?;
-        map.vmas.remove(start, next, |_| ()).map_err(vma_errno)?;
+        map.vmas.remove(start, next, |vma| self.give_up_promise(vma)).map_err(vma_errno)?;
         flight::munmap(start, next - start);
         self.unmap_pages(start, next);
         Ok(())
@@ -191,6 +193,7 @@ impl AddressSpace {
         allowed: impl Fn(&mut Map) -> Result<(), Errno>,
         change: impl Fn(&mut Vma),
     ) -> Result<(), Errno> {
+        pool::check_edges(&map, start, end)?;
         if map.vmas.len() <= FEW * RANGES {
             allowed(&mut map)?;
             self.split_edges(start, end)?;
@@ -238,6 +241,7 @@ impl AddressSpace {
             copy
         };
         let child = Self::around(space, copy);
+        child.owns_pool_pages.store(false, Relaxed);
         child.enter_all(&child.lock())?;
         let mut at = 0;
         while at < USER_END {

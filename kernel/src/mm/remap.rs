@@ -12,7 +12,7 @@ use machine::space::MapError;
 use machine::sync::SpinGuard;
 
 use super::parts::{InParts, stay_down};
-use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames, vma_errno};
+use super::{AddressSpace, Backing, Map, MemoryLimits, Vma, frames, pool, vma_errno};
 use crate::sched::breathe;
 
 impl AddressSpace {
@@ -58,10 +58,12 @@ impl AddressSpace {
                 old_len = new_len;
                 map = self.lock();
             }
+            pool::check_edges(&map, fixed, fixed + new_len)?;
             self.clear_target(&mut map, (old, old_len), (fixed, new_len))?;
             old_len = old_len.min(new_len);
         }
         let vma = map.vmas.find(old).ok_or(Errno::EFAULT)?.clone();
+        pool::check_edges(&map, old, old + old_len)?;
         if !reaches(&vma, old, new_len) {
             return Err(Errno::EINVAL);
         }
@@ -75,7 +77,8 @@ impl AddressSpace {
                     return self.munmap_in_parts(alone, old + new_len, old + old_len).map(|()| old);
                 }
                 self.split_edges(old + new_len, old + old_len)?;
-                map.vmas.remove(old + new_len, old + old_len, |_| ()).map_err(vma_errno)?;
+                let gone = |vma: &Vma| self.give_up_promise(vma);
+                map.vmas.remove(old + new_len, old + old_len, gone).map_err(vma_errno)?;
                 self.unmap_pages(old + new_len, old + old_len);
             }
             return Ok(old);
@@ -336,7 +339,7 @@ fn reaches(vma: &Vma, old: u64, len: u64) -> bool {
         Backing::File { offset, .. } | Backing::Shared { offset, .. } => {
             (offset + (old - vma.start)).checked_add(len).is_some()
         }
-        Backing::Anonymous | Backing::Vdso { .. } => true,
+        Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. } => true,
     }
 }
 

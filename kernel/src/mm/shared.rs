@@ -2,19 +2,23 @@
 
 use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
 
 use linux_abi::Errno;
+use machine::addr::HUGE_PAGES;
 use machine::frame::Frame;
 use machine::sync::SpinLock;
 
-use super::ReverseMap;
+use super::{Reservation, ReverseMap, pool};
 
 /// Anonymous pages that several address spaces map (`MAP_SHARED | MAP_ANONYMOUS`).
 pub struct SharedMemory {
     pages: SpinLock<BTreeMap<u64, Frame>>,
     /// Number of pages it may have.
     limit: u64,
+    /// Its pages are the pool's: what it was promised, and how many it has taken.
+    pool: Option<Arc<Reservation>>,
+    taken: AtomicUsize,
     id: u64,
     mappers: ReverseMap,
 }
@@ -25,8 +29,18 @@ static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 impl SharedMemory {
     /// Room for `limit` pages.
     pub fn new(limit: u64) -> Arc<Self> {
+        Self::made_of(limit, None)
+    }
+
+    /// Room for `limit` pages of the pool.
+    pub fn of_pool(limit: u64, promise: Arc<Reservation>) -> Arc<Self> {
+        Self::made_of(limit, Some(promise))
+    }
+
+    fn made_of(limit: u64, pool: Option<Arc<Reservation>>) -> Arc<Self> {
         let id = NEXT_ID.fetch_add(1, Relaxed);
-        Arc::new(Self { pages: SpinLock::new(BTreeMap::new()), limit, id, mappers: ReverseMap::new() })
+        let (pages, mappers) = (SpinLock::new(BTreeMap::new()), ReverseMap::new());
+        Arc::new(Self { pages, limit, pool, taken: AtomicUsize::new(0), id, mappers })
     }
 
     /// A number that no other shared memory ever has.
@@ -42,6 +56,13 @@ impl SharedMemory {
         let mut pages = self.pages.lock();
         if let Some(frame) = pages.get(&index) {
             return Ok(frame.clone());
+        }
+        if let Some(promise) = &self.pool {
+            let block = promise.take().ok_or(Errno::ENXIO)?;
+            self.taken.fetch_add(1, Relaxed);
+            let first = index - index % HUGE_PAGES as u64;
+            pages.extend((0..HUGE_PAGES).filter_map(|at| Some((first + at as u64, block.sub(at)?))));
+            return pages.get(&index).cloned().ok_or(Errno::ENXIO);
         }
         let frame = Frame::alloc_zeroed().map_err(|_| Errno::ENOMEM)?;
         pages.insert(index, frame.clone());
@@ -71,5 +92,15 @@ impl SharedMemory {
         pages.append(&mut rest);
         drop(pages);
         drop(tail);
+    }
+}
+
+impl Drop for SharedMemory {
+    fn drop(&mut self) {
+        let taken = *self.taken.get_mut();
+        if taken > 0 {
+            self.pages.get_mut().clear();
+            pool::put(taken);
+        }
     }
 }

@@ -9,7 +9,7 @@ use machine::addr::PageRange;
 
 use super::process::escape;
 use crate::fs::dev::split;
-use crate::mm::{AddressSpace, Backing, Vma, frames};
+use crate::mm::{AddressSpace, Backing, Vma, frames, pool};
 use crate::sched::breathe;
 use crate::task;
 
@@ -109,6 +109,8 @@ fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
 fn name_of(vma: &Vma) -> Vec<u8> {
     match &vma.backing {
         Backing::File { file, .. } => file.path.display(&task::current().fs().root()),
+        _ if pool::is_of_pool(vma) => b"/anon_hugepage (deleted)".to_vec(),
+        Backing::Pool { .. } => Vec::new(),
         Backing::Shared { .. } => b"/dev/zero (deleted)".to_vec(),
         Backing::Vdso { index: 0 } => b"[vvar]".to_vec(),
         Backing::Vdso { .. } => b"[vdso]".to_vec(),

@@ -15,7 +15,7 @@ use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
-use crate::mm::{frames, huge, prefault};
+use crate::mm::{frames, huge, pool, prefault};
 use crate::options::level;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
@@ -113,6 +113,16 @@ pub(super) fn prefault(_: Target) -> Text {
 
 pub(super) fn set_prefault(_: Target, text: &[u8]) -> Result<(), Errno> {
     prefault::set_limit(parse(text)?);
+    Ok(())
+}
+
+pub(super) fn huge_pages(_: Target) -> Text {
+    let counts = pool::counts();
+    line((counts.total - counts.surplus).to_string().as_bytes())
+}
+
+pub(super) fn set_huge_pages(_: Target, text: &[u8]) -> Result<(), Errno> {
+    pool::resize(parse(text)?);
     Ok(())
 }
 
@@ -242,6 +252,14 @@ pub(super) fn meminfo(_: Target) -> Text {
     for (name, value) in rows {
         // Writing to a string cannot fail.
         let _ = writeln!(out, "{:<16}{value:8} kB", format!("{name}:"));
+    }
+    let pool = pool::counts();
+    let pages = [("Total", pool.total), ("Free", pool.free), ("Rsvd", pool.reserved), ("Surp", pool.surplus)];
+    for (name, value) in pages {
+        let _ = writeln!(out, "{:<16}{value:8}", format!("HugePages_{name}:"));
+    }
+    for (name, value) in [("Hugepagesize", 1), ("Hugetlb", pool.total)] {
+        let _ = writeln!(out, "{:<16}{:8} kB", format!("{name}:"), kib(value * machine::addr::HUGE_PAGES));
     }
     Ok(out.into_bytes())
 }

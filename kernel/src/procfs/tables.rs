@@ -121,6 +121,7 @@ const SYS: &[ProcEntry] = &[
             constant("max_map_count", |_| Ok(b"65530\n".to_vec())),
             constant("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
             constant("overcommit_memory", |_| Ok(b"0\n".to_vec())),
+            control("nr_hugepages", system::huge_pages, system::set_huge_pages),
             control("prefault", system::prefault, system::set_prefault),
         ],
     ),

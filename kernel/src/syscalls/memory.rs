@@ -3,17 +3,18 @@
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
+use kernel_logic::huge::HUGE;
 use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
 use linux_abi::Errno;
 use linux_abi::flags::memory as abi;
-use linux_abi::numbers::MAP_TYPE;
+use linux_abi::numbers::{MAP_HUGE_MASK, MAP_HUGE_SHIFT, MAP_TYPE};
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
 use crate::fs::mapped;
 use crate::mm::fault::Unresolved;
-use crate::mm::map::{Placement, Request, shared_memory};
-use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up};
+use crate::mm::map::{Placement, Request, pool_memory, shared_memory};
+use crate::mm::{AddressSpace, Backing, MemoryLimits, Owner as _, page_up, pool};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::access::{self, By};
 use crate::task::tree;
@@ -64,12 +65,12 @@ fn protection(bits: u64) -> Result<Prot, Errno> {
 }
 
 fn mmap(call: &mut Call<'_>) -> SysResult {
-    let (addr, len, flags, fd, offset) = (call.arg(0), call.arg(1), call.arg(3), call.int(4), call.arg(5));
+    let (addr, len, flags, offset) = (call.arg(0), call.arg(1), call.arg(3), call.arg(5));
     let prot = Prot((call.arg(2) & 7) as u8);
     if !offset.is_multiple_of(PAGE) || len == 0 {
         return Err(Errno::EINVAL);
     }
-    let len = page_up(len).filter(|len| *len <= USER_END).ok_or(Errno::ENOMEM)?;
+    let len = whole_pages(len, flags)?;
     if offset.checked_add(len).is_none() {
         return Err(Errno::EOVERFLOW);
     }
@@ -81,30 +82,10 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         abi::MAP_PRIVATE => false,
         _ => return Err(Errno::EINVAL),
     };
-    let (backing, mut vma_flags) = if flags & abi::MAP_ANONYMOUS == 0 {
-        let file = call.task.files().get(fd)?;
-        if file.is_path_only() {
-            return Err(Errno::EBADF);
-        }
-        if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
-            return Err(Errno::EOPNOTSUPP);
-        }
-        // No file reaches further. Nor can a mapping grow by enough for the number of a page to wrap.
-        if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
-            return Err(Errno::EOVERFLOW);
-        }
-        match mapped::backing(file, offset, prot, shared)? {
-            (Backing::Anonymous, flags) if shared => (shared_memory(len), flags),
-            other => other,
-        }
-    } else if shared {
-        (shared_memory(len), VmaFlags::SHARED)
-    } else {
-        (Backing::Anonymous, VmaFlags::default())
-    };
+    let (backing, mut vma_flags) = contents(call, len, prot, shared)?;
     if flags & abi::MAP_GROWSDOWN != 0 {
         // Growth would move the beginning of what is mapped, not only that of the range.
-        if shared || flags & abi::MAP_ANONYMOUS == 0 {
+        if shared || flags & abi::MAP_ANONYMOUS == 0 || vma_flags.has(VmaFlags::POOL) {
             return Err(Errno::EINVAL);
         }
         vma_flags = vma_flags.with(VmaFlags::GROWS_DOWN);
@@ -140,6 +121,61 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
     }
     Ok(at as usize)
 }
+
+/// What a mapping is of, and the flags that come of that.
+#[inline(always)]
+fn contents(call: &Call<'_>, len: u64, prot: Prot, shared: bool) -> Result<(Backing, VmaFlags), Errno> {
+    let (flags, offset) = (call.arg(3), call.arg(5));
+    let pooled = flags & abi::MAP_HUGETLB != 0;
+    if flags & abi::MAP_ANONYMOUS != 0 {
+        return match (pooled, shared) {
+            (true, _) => pool_contents(len, shared, flags & abi::MAP_NORESERVE != 0),
+            (false, true) => Ok((shared_memory(len), VmaFlags::SHARED)),
+            (false, false) => Ok((Backing::Anonymous, VmaFlags::default())),
+        };
+    }
+    let file = call.task.files().get(call.int(4))?;
+    if file.is_path_only() {
+        return Err(Errno::EBADF);
+    }
+    // No file is made of pages of the pool.
+    if pooled {
+        return Err(Errno::EINVAL);
+    }
+    if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
+        return Err(Errno::EOPNOTSUPP);
+    }
+    // No file reaches further. Nor can a mapping grow by enough for the number of a page to wrap.
+    if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::EOVERFLOW);
+    }
+    match mapped::backing(file, offset, prot, shared)? {
+        (Backing::Anonymous, flags) if shared => Ok((shared_memory(len), flags)),
+        other => Ok(other),
+    }
+}
+
+#[cold]
+fn pool_contents(len: u64, shared: bool, no_reserve: bool) -> Result<(Backing, VmaFlags), Errno> {
+    let sharing = if shared { VmaFlags::SHARED } else { VmaFlags::default() };
+    Ok((pool_memory(len, shared, no_reserve)?, VmaFlags::POOL.with(sharing)))
+}
+
+/// `len` in whole pages of the kind that `flags` ask for.
+#[inline(always)]
+fn whole_pages(len: u64, flags: u64) -> Result<u64, Errno> {
+    let rounded = if flags & abi::MAP_HUGETLB == 0 {
+        page_up(len)
+    } else if matches!(flags >> MAP_HUGE_SHIFT & MAP_HUGE_MASK, 0 | HUGE_SIZE) {
+        len.checked_next_multiple_of(HUGE)
+    } else {
+        return Err(Errno::EINVAL);
+    };
+    rounded.filter(|len| *len <= USER_END).ok_or(Errno::ENOMEM)
+}
+
+/// The logarithm of the only size of a page of the pool; 0 names it too.
+const HUGE_SIZE: u64 = HUGE.ilog2() as u64;
 
 /// Flags that every file's mapping knows (`LEGACY_MAP_MASK`): MAP_SHARED_VALIDATE refuses others, MAP_SYNC among them.
 const KNOWN_TO_FILES: u64 = 0x7c07_f973;
@@ -188,8 +224,8 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     let known = abi::MREMAP_MAYMOVE | abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP;
     let needs_move = flags & (abi::MREMAP_FIXED | abi::MREMAP_DONTUNMAP) != 0;
     // As on Linux a length that rounds up to 2^64 is one of 0.
-    let old_len = pages_around(0, call.arg(1));
-    let new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
+    let mut old_len = pages_around(0, call.arg(1));
+    let mut new_len = page_up(call.arg(2)).filter(|len| *len != 0).ok_or(Errno::EINVAL)?;
     if flags & !known != 0
         || !old.is_multiple_of(PAGE)
         || (needs_move && flags & abi::MREMAP_MAYMOVE == 0)
@@ -199,8 +235,15 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     }
     let mm = call.mm()?;
     // What there is comes before where it goes.
-    if mm.lock().vmas.find(old).is_none() {
-        return Err(Errno::EFAULT);
+    let of_pool = mm.lock().vmas.find(old).map(pool::is_of_pool).ok_or(Errno::EFAULT)?;
+    if of_pool {
+        old_len = old_len.next_multiple_of(HUGE);
+        new_len = new_len.next_multiple_of(HUGE);
+        // They move and shrink, whole, and are never joined by more.
+        let whole = old.is_multiple_of(HUGE) && fixed.is_multiple_of(HUGE);
+        if !whole || new_len > old_len || flags & abi::MREMAP_DONTUNMAP != 0 {
+            return Err(Errno::EINVAL);
+        }
     }
     if flags & abi::MREMAP_FIXED != 0 && !fixed.is_multiple_of(PAGE) {
         return Err(Errno::EINVAL);

@@ -12,7 +12,7 @@ use linux_abi::syscalls::nr;
 use super::{Call, Calls, SysResult};
 use crate::fs::MappedFile;
 use crate::mm::fault::Unresolved;
-use crate::mm::{AddressSpace, Backing, SharedMemory, Vma};
+use crate::mm::{AddressSpace, Backing, SharedMemory, Vma, pool};
 
 /// This area's calls.
 pub const CALLS: Calls = &[(nr::madvise, madvise)];
@@ -107,7 +107,10 @@ fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
 }
 
 fn remove_of(vma: &Vma, first: u64) -> Result<Removal, Errno> {
-    if vma.flags.has(VmaFlags::LOCKED) || matches!(vma.backing, Backing::Anonymous | Backing::Vdso { .. }) {
+    if vma.flags.has(VmaFlags::LOCKED)
+        || pool::is_of_pool(vma)
+        || matches!(vma.backing, Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. })
+    {
         return Err(Errno::EINVAL);
     }
     // That it may not be written now does not matter, if it could be made writable.
@@ -123,7 +126,7 @@ fn remove_of(vma: &Vma, first: u64) -> Result<Removal, Errno> {
             Ok(Removal::Shared(memory.clone(), (offset + (first - vma.start)) / PAGE))
         }
         Backing::File { file, offset } => Ok(Removal::File(file.clone(), offset + (first - vma.start))),
-        Backing::Anonymous | Backing::Vdso { .. } => Err(Errno::EINVAL),
+        Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. } => Err(Errno::EINVAL),
     }
 }
 

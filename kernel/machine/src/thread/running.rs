@@ -43,13 +43,21 @@ pub(super) fn is_canonical_user(base: u64) -> bool {
 /// Back to the architecture's initial FPU state and cleared bases (exec).
 pub fn reset() {
     let _off = irq::off();
+    reset_fpu();
+    if thread::running_fpu_area().is_some() {
+        thread::remember_bases(0, 0);
+    }
+}
+
+/// Back to the architecture's initial FPU state.
+pub fn reset_fpu() {
+    let _off = irq::off();
     if let Some(area) = thread::running_fpu_area() {
         // SAFETY: the running thread's own area; no switch can come in between.
         unsafe {
             fpu::fresh(area);
             fpu::load(area);
         }
-        thread::remember_bases(0, 0);
     }
 }
 
@@ -74,69 +82,54 @@ pub fn save_fpu(to: UserAddr) -> Result<(), Fault> {
     unsafe { fpu::save_to_user(to.0 as *mut u8) }.map_err(|()| Fault { done: 0 })
 }
 
-/// Load a state a program may have made up: checked, so that nothing faults. If it cannot be read, or is unsound
-/// ([`BadState`]), nothing changes.
+/// Load a state a program may have made up, as Linux reads it (`fpu__restore_sig`): whole if the description in it and
+/// the magic behind it say so, else the FXSAVE part; states that it does not name become initial. One that cannot be
+/// read, lies askew or that the processor refuses is [`BadState`]; all of the state is initial then.
 #[inline]
 pub fn load_fpu(from: UserAddr) -> Result<(), BadState> {
     let area = thread::running_fpu_area().ok_or(BadState)?;
-    if load_in_place(area, from) { Ok(()) } else { load_copied(area, from) }
+    load_image(area, from).inspect_err(|_| reset_fpu())
 }
 
-/// Load a whole image from where it lies, if it is all there and the processor takes it as it is; else nothing changes.
 #[inline]
-fn load_in_place(area: *mut u8, from: UserAddr) -> bool {
-    if !features::has(Feature::Xsave) || from.0 > USER_END - fpu::size() as u64 {
-        return false;
+fn load_image(area: *mut u8, from: UserAddr) -> Result<(), BadState> {
+    if from.0 > USER_END - fpu::size() as u64 {
+        return Err(BadState);
     }
-    if user::read(from.add(fpu::SOFTWARE_OFFSET)) != Ok(fpu::FP_XSTATE_MAGIC1) {
-        return false;
+    let states = if features::has(Feature::Xsave) { named_states(from)? } else { None };
+    let Some(states) = states else { return load_legacy(area, from) };
+    if fpu::saved_states() & !states != 0 {
+        reset_fpu();
     }
-    // Off: no fault is resolved and nothing switches, so what is saved here is what the registers held.
-    let _off = irq::off();
-    // SAFETY: the running thread's own area, its header defined; the image is in the user half.
-    unsafe {
-        fpu::save_whole(area);
-        let loaded = fpu::load_from_user(from.0 as *const u8).is_ok();
-        if !loaded {
-            fpu::load(area);
-        }
-        loaded
-    }
+    // SAFETY: the image is in the user half. A fault of the load is resolved; a switch to another thread and back in it
+    // keeps the registers as they are, and the load begins again.
+    unsafe { fpu::load_from_user(from.0 as *const u8, states) }.map_err(|()| BadState)
 }
 
-/// Load any image, by way of the area: made sound there as far as Linux does, too.
-#[cold]
-fn load_copied(area: *mut u8, from: UserAddr) -> Result<(), BadState> {
-    let copy = || {
-        let _off = irq::off();
-        // SAFETY: the running thread's own area, `size()` bytes. The registers still hold the thread's state, so on any
-        // failure the area is written from them again, header first: XSAVEOPT may rely on what it finds there.
-        unsafe {
-            let whole = user::copy_raw(area, from, fpu::size(), false).is_ok();
-            let read = whole || user::copy_raw(area, from, fpu::LEGACY, false).is_ok();
-            let len = fpu::claimed_size(area);
-            // An FXSAVE image may end where its memory does.
-            let read = whole || read && len == fpu::LEGACY;
-            if read && fpu::sanitize(area, len) {
-                fpu::load(area);
-                return Ok(());
-            }
-            fpu::clear_header(area);
-            fpu::save_whole(area);
-            if read { Err(true) } else { Err(false) }
-        }
-    };
-    match copy() {
-        Ok(()) => Ok(()),
-        Err(true) => Err(BadState),
-        Err(false) => {
-            // The kernel maps what it lies on: both ends of a range shorter than a page.
-            for at in [from, from.add(fpu::size() - 1)] {
-                user::read::<u8>(at).map_err(|_| BadState)?;
-            }
-            copy().map_err(|_| BadState)
-        }
+/// The states that a whole image at `from` says it holds; `None` for one of FXSAVE alone (`check_xstate_in_sigframe`).
+#[inline]
+fn named_states(from: UserAddr) -> Result<Option<u64>, BadState> {
+    let [about, states, sizes, _] = user::read_words::<4>(from.add(fpu::SOFTWARE_OFFSET)).map_err(|_| BadState)?;
+    let (with_magic, len) = (about >> 32, sizes & 0xffff_ffff);
+    let has_header = len >= fpu::WITHOUT_PARTS as u64 && len <= fpu::size() as u64 && len <= with_magic;
+    if about as u32 != fpu::FP_XSTATE_MAGIC1 || !has_header {
+        return Ok(None);
     }
+    let behind: u32 = user::read(from.add(len as usize)).map_err(|_| BadState)?;
+    Ok((behind == fpu::FP_XSTATE_MAGIC2).then_some(states))
+}
+
+/// Load the FXSAVE part of an image by way of the area; the other states become initial.
+#[cold]
+fn load_legacy(area: *mut u8, from: UserAddr) -> Result<(), BadState> {
+    let mut image = [0; fpu::LEGACY];
+    if !from.0.is_multiple_of(16) {
+        return Err(BadState);
+    }
+    user::read_bytes(from, &mut image).map_err(|_| BadState)?;
+    let _off = irq::off();
+    // SAFETY: the running thread's own area; no switch can come in between.
+    if unsafe { fpu::load_fxsave(area, &image) } { Ok(()) } else { Err(BadState) }
 }
 
 /// Bytes left on this kernel stack.

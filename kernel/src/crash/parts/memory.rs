@@ -76,6 +76,7 @@ fn name(vma: &Vma) -> &'static str {
         Backing::Vdso { .. } => "[vdso]",
         Backing::Anonymous if vma.flags.has(VmaFlags::HEAP) => "[heap]",
         Backing::Anonymous if vma.flags.has(VmaFlags::STACK) => "[stack]",
+        Backing::Pool { .. } => "/anon_hugepage (deleted)",
         Backing::Anonymous if vma.prot == Prot::NONE => "Reserved",
         Backing::Anonymous => "Anonymous",
     }

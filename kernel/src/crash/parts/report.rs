@@ -83,7 +83,7 @@ fn calls(event: &mut Event, task: &Task) {
 
 fn range(event: &mut Event, vma: &Vma) {
     let kind: &[u8] = match &vma.backing {
-        Backing::Anonymous => b"anonymous",
+        Backing::Anonymous | Backing::Pool { .. } => b"anonymous",
         Backing::File { .. } => b"file",
         Backing::Shared { .. } => b"shared",
         Backing::Vdso { .. } => b"vdso",

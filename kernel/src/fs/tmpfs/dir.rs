@@ -101,29 +101,45 @@ impl TmpNode {
     }
 
     pub(super) fn add_link(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
-        let attr = target.attr();
-        if attr.nlink() >= LINK_MAX {
-            return Err(Errno::EMLINK);
-        }
         // Each name takes memory as an inode does, and counts as one.
         crate::mm::frames::spare()?;
         self.pool.take_node()?;
-        let before = self.put_name(dir, name, target);
+        let attr = target.attr();
+        let before = match attr.claim_name(LINK_MAX) {
+            Ok(before) => before,
+            Err(error) => {
+                self.pool.give_node();
+                return Err(error);
+            }
+        };
         // A file without names is counted already.
-        if before.as_ref().map_or(true, |before| *before == 0) {
+        if before == 0 {
             self.pool.give_node();
         }
-        before.map(|_| self.attr.touch_modified())
+        match self.put_name(dir, name, target) {
+            Ok(()) => attr.name_made(),
+            Err(error) => {
+                self.unclaim(attr);
+                return Err(error);
+            }
+        }
+        self.attr.touch_modified();
+        Ok(())
     }
 
-    /// Puts a name of `target` in; how many it had before.
-    fn put_name(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<u32, Errno> {
+    /// Counts one name less of a file, never of a directory.
+    fn unclaim(&self, attr: &Attr) {
+        if attr.add_links(-1) > 1 {
+            self.pool.give_node();
+        }
+    }
+
+    /// Puts a name of `target` in.
+    fn put_name(&self, dir: &Arc<Dentry>, name: &[u8], target: &Arc<dyn Inode>) -> Result<(), Errno> {
         let dentry = Dentry::new(name, Some(dir.clone()), target.clone());
         let mut entries = self.open_entries(dir)?;
         check_room(&entries)?;
-        entries.insert(name, dentry).map_err(|_| Errno::EEXIST)?;
-        drop(entries);
-        Ok(target.attr().add_links(1))
+        entries.insert(name, dentry).map_err(|_| Errno::EEXIST)
     }
 
     pub(super) fn remove_entry(&self, dir: &Arc<Dentry>, entry: &Arc<Dentry>, directory: bool) -> Result<(), Errno> {
@@ -148,8 +164,8 @@ impl TmpNode {
         if attr.is_dir() {
             attr.set_nlink(0);
             self.attr.add_links(-1);
-        } else if attr.add_links(-1) > 1 {
-            self.pool.give_node();
+        } else {
+            self.unclaim(attr);
         }
     }
 

@@ -171,7 +171,7 @@ fn check_segments(flags: u64, segments: u64) -> Result<(), Errno> {
 
 fn load_fpu(from: u64) -> Result<(), Errno> {
     if from == 0 {
-        running::reset();
+        running::reset_fpu();
         return Ok(());
     }
     running::load_fpu(UserAddr(from)).map_err(|_| Errno::EFAULT)

@@ -17,6 +17,8 @@ pub(crate) use user::{load_from_user, save_to_user};
 /// FXSAVE area and XSAVE header: the least there is.
 pub(crate) const LEGACY: usize = 512;
 const HEADER: usize = 64;
+/// An image that has both and no more.
+pub(crate) const WITHOUT_PARTS: usize = LEGACY + HEADER;
 /// Bytes from here on to the end of the FXSAVE area are reserved.
 const RESERVED_OFFSET: usize = 416;
 /// End of the AVX part, which lies right behind the header. Where the parts behind it lie is the processor's choice.
@@ -29,7 +31,7 @@ const FCW_DEFAULT: u16 = 0x37f;
 pub(crate) const SOFTWARE_OFFSET: usize = 464;
 pub(crate) const FP_XSTATE_MAGIC1: u32 = 0x4650_5853;
 /// What a program expects behind the image.
-const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
+pub(crate) const FP_XSTATE_MAGIC2: u32 = 0x4650_5845;
 const FP_XSTATE_MAGIC2_SIZE: usize = 4;
 
 static SIZE: AtomicU32 = AtomicU32::new(LEGACY as u32);
@@ -149,38 +151,26 @@ pub(crate) unsafe fn load(area: *const u8) {
     }
 }
 
-/// Bytes of the image a program left in the first [`LEGACY`] bytes of `area` that count: all of it if it says so, else
-/// the FXSAVE part.
+/// Load an image of FXSAVE that a program made; other states become initial. `false`, with nothing loaded, if it sets
+/// bits of MXCSR that the processor does not have, which FXRSTOR would refuse.
 ///
 /// # Safety
 /// As for [`fresh`].
-pub(crate) unsafe fn claimed_size(area: *const u8) -> usize {
-    // SAFETY: inside the area.
-    let magic = unsafe { area.add(SOFTWARE_OFFSET).cast::<u32>().read() };
-    if features::has(Feature::Xsave) && magic == FP_XSTATE_MAGIC1 { size() } else { LEGACY }
-}
-
-/// Make the `len` bytes ([`claimed_size`]) of a program's image in `area` safe to load: only supported features, a
-/// plain header, no reserved MXCSR bits. An FXSAVE image leaves the other features initial. `false` if it is unsound;
-/// then the area must not be loaded.
-///
-/// # Safety
-/// As for [`fresh`].
-pub(crate) unsafe fn sanitize(area: *mut u8, len: usize) -> bool {
-    let allowed = FEATURES.load(Ordering::Relaxed);
+pub(crate) unsafe fn load_fxsave(area: *mut u8, image: &[u8; LEGACY]) -> bool {
+    let mxcsr = image.get(MXCSR_OFFSET..).and_then(|bytes| bytes.first_chunk()).map_or(0, |b| u32::from_le_bytes(*b));
+    if mxcsr & !MXCSR_MASK.load(Ordering::Relaxed) != 0 {
+        return false;
+    }
     // SAFETY: all inside the area; a header exists with XSAVE.
     unsafe {
-        let mxcsr = area.add(MXCSR_OFFSET).cast::<u32>();
-        mxcsr.write(mxcsr.read() & MXCSR_MASK.load(Ordering::Relaxed));
-        if !features::has(Feature::Xsave) {
-            return true;
+        area.copy_from_nonoverlapping(image.as_ptr(), LEGACY);
+        if features::has(Feature::Xsave) {
+            clear_header(area);
+            area.add(LEGACY).cast::<u64>().write(0b11);
         }
-        let header = &mut *area.add(LEGACY).cast::<[u64; HEADER / 8]>();
-        if len == LEGACY {
-            *header = [0b11, 0, 0, 0, 0, 0, 0, 0];
-        }
-        header[0] & !allowed == 0 && header[1..].iter().fold(0, |all, word| all | word) == 0
+        load(area);
     }
+    true
 }
 
 /// The MXCSR bits this processor has (Intel SDM 1, "Guidelines for Writing to the MXCSR Register").

@@ -58,13 +58,13 @@ pub(crate) unsafe fn save_to_user(to: *mut u8) -> Result<(), ()> {
     if failed == 0 { Ok(()) } else { Err(()) }
 }
 
-/// Load the registers from an image that says it is whole (`struct _fpx_sw_bytes`). `Err` if the processor refuses the
-/// image or cannot read all of it: then they hold a mixture.
+/// Load `states` from an image that says it is whole (`struct _fpx_sw_bytes`). `Err` if the processor refuses the image
+/// or cannot read all of it: then the registers hold a mixture.
 ///
 /// # Safety
-/// All of an image at `from` is in the user half; XSAVE exists.
+/// All of an image at `from` is in the user half; XSAVE exists. The registers hold the running thread's state.
 #[inline]
-pub(crate) unsafe fn load_from_user(from: *const u8) -> Result<(), ()> {
+pub(crate) unsafe fn load_from_user(from: *const u8, states: u64) -> Result<(), ()> {
     let failed: u32;
     copy::open();
     // SAFETY: the caller's; a protection fault too ends at the fix-up, which leaves `failed` at 1.
@@ -77,8 +77,8 @@ pub(crate) unsafe fn load_from_user(from: *const u8) -> Result<(), ()> {
             ".pushsection .fixups, \"aw\"", ".balign 8", ".quad 20b, 29b", ".popsection",
             from = in(reg) from,
             failed = out(reg) failed,
-            in("eax") -1,
-            in("edx") -1,
+            in("eax") states as u32,
+            in("edx") (states >> 32) as u32,
             options(nostack),
         );
     }
