@@ -205,6 +205,13 @@ pub enum Message {
         /// Whether these are all.
         done: bool,
     },
+    /// The directories that a scan went through, as far as they can be watched.
+    Folders {
+        /// For which catalogue.
+        generation: u64,
+        /// Their paths; one more than can be watched when there are more.
+        folders: Vec<PathBuf>,
+    },
     /// What dumps say about themselves.
     Entries {
         /// For which catalogue.
