@@ -23,6 +23,7 @@ use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
 use crate::marks::Marks;
+pub use crash::IMAGES;
 pub use tidy::Tidy;
 use watch::Watch;
 
