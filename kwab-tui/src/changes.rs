@@ -128,7 +128,7 @@ mod linux {
 #[cfg(target_os = "linux")]
 pub(crate) use linux::Changes;
 
-/// Watches nothing.
+/// Systems without inotify: every directory is looked at from time to time.
 #[cfg(not(target_os = "linux"))]
 pub(crate) struct Changes;
 
