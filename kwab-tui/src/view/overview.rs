@@ -87,12 +87,12 @@ impl Overview {
         let marked = |line: &&Line| line.text().starts_with('▶');
         let code = frames.first().and_then(|row| row.detail.iter().find(marked)).map(without_bytes);
         let nameless = report.nameless.iter().map(|text| Line::of(Tone::Dim, text.clone()));
-        let calls = report.syscalls.iter().rev().take(MOST).rev();
+        let calls = folded(report.syscalls.iter().map(|row| row.text.as_str()));
         let log = report.log.iter().rev().take(MOST).rev();
         Self {
             place,
             code: code.into_iter().chain(nameless).collect(),
-            calls: calls.map(|row| Line::of(Tone::Code, row.text.clone())).collect(),
+            calls: calls.into_iter().map(|call| Line::of(Tone::Code, call)).collect(),
             log: log.map(|row| Line::of(tone_of(row.level), row.text.clone())).collect(),
             registers: report.registers.first().into_iter().flat_map(|set| &set.registers).map(register).collect(),
             registers_of: report.registers.first().map_or_else(String::new, |set| format!("registers, {}", set.title)),
@@ -198,6 +198,22 @@ fn titled<'l>(title: &str, lines: impl Iterator<Item = &'l Line>) -> Vec<Line> {
     let mut all = vec![Line::of(Tone::Dim, title)];
     all.extend(lines.cloned());
     all
+}
+
+/// The last texts, each with how often it stood in a row.
+fn folded<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
+    let mut all: Vec<(&str, usize)> = Vec::new();
+    for text in texts {
+        match all.last_mut() {
+            Some((last, count)) if *last == text => *count += 1,
+            _ => all.push((text, 1)),
+        }
+    }
+    let text = |(text, count): &(&str, usize)| match count {
+        1 => (*text).to_string(),
+        _ => format!("{text} × {count}"),
+    };
+    all[all.len().saturating_sub(MOST)..].iter().map(text).collect()
 }
 
 /// A register in a line.
@@ -326,6 +342,13 @@ mod tests {
         assert!(shown(12).iter().any(|line| line.ends_with("line19")));
         assert_eq!((overview.height(120), overview.most_height(120)), (7, 64));
         assert_eq!(shown(70).len(), 64);
+    }
+
+    #[test]
+    fn calls_that_follow_themselves_are_one_line_with_their_number() {
+        let calls = ["read() = 0", "sched_yield() = 0", "sched_yield() = 0", "read() = 0"];
+        assert_eq!(folded(calls.into_iter()), ["read() = 0", "sched_yield() = 0 × 2", "read() = 0"]);
+        assert_eq!(folded((0..100).map(|at| if at % 2 == 0 { "a" } else { "b" })).len(), MOST);
     }
 
     #[test]
