@@ -137,7 +137,7 @@ fn an_interface_in_which_nothing_happens_sleeps_and_a_dump_that_arrives_wakes_it
     session.until("it sleeps for two seconds", |session| {
         let before = wakes(session);
         std::thread::sleep(Duration::from_secs(2));
-        wakes(session) - before <= 2
+        wakes(session).saturating_sub(before) <= 2
     });
     imported(folder.path(), "kevlar-segv-children");
     session.sees("segv-children");
