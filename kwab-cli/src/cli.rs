@@ -605,6 +605,8 @@ pub(crate) enum Sort {
     Place,
     /// The process that died or ran.
     Process,
+    /// Damaged dumps, the most first.
+    Completeness,
 }
 
 /// Arguments of `kwab cat`.

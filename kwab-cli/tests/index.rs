@@ -252,7 +252,7 @@ fn text_is_the_same_with_and_without_an_index_in_every_order() {
     let plain = [one(&[]), one(&["--wide"])];
     stdout_of(at, &["index", "dumps"]);
     assert_eq!([one(&[]), one(&["--wide"])], plain);
-    for order in ["count", "score", "first", "last", "finding", "place", "process"] {
+    for order in ["count", "score", "first", "last", "finding", "place", "process", "completeness"] {
         // A filter that holds for all goes through the library's own grouping.
         assert_eq!(one(&["--sort", order]), one(&["--sort", order, "--filter", "bytes>=0"]), "{order}");
     }

@@ -115,6 +115,36 @@ fn a_dump_that_arrives_while_it_runs_is_listed() {
     assert!(session.ends().success());
 }
 
+/// How often the threads of the program have begun to run so far.
+fn wakes(session: &Session) -> u64 {
+    let pid = session.child.process_id().expect("a process");
+    let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("its threads");
+    let count = |thread: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(thread.path().join("status")).unwrap_or_default();
+        let line = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"))?;
+        line.trim().parse::<u64>().ok()
+    };
+    threads.flatten().filter_map(count).sum()
+}
+
+#[test]
+fn an_interface_in_which_nothing_happens_sleeps_and_a_dump_that_arrives_wakes_it() {
+    let folder = folder();
+    imported(folder.path(), "kevlar-panic-socket");
+    let mut session = Session::tui(folder.path(), ".", 24, 80);
+    session.sees("kevlar-panic-socket");
+    // Whatever it begins with ends, on a slow machine later: then a while comes in which it runs at most twice.
+    session.until("it sleeps for two seconds", |session| {
+        let before = wakes(session);
+        std::thread::sleep(Duration::from_secs(2));
+        wakes(session).saturating_sub(before) <= 2
+    });
+    imported(folder.path(), "kevlar-segv-children");
+    session.sees("segv-children");
+    session.press("\u{3}");
+    assert!(session.ends().success());
+}
+
 #[test]
 fn a_dump_that_is_still_being_written_is_listed_when_it_is_whole() {
     let folder = folder();

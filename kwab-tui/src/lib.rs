@@ -17,6 +17,7 @@
 
 pub mod action;
 pub mod app;
+mod changes;
 pub mod config;
 pub mod draw;
 pub mod dump_name;

@@ -22,9 +22,10 @@ use kwab::symbols::SourceLines;
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use ratatui::layout::Rect;
-use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP};
+use signal_hook::consts::{SIGCONT, SIGHUP, SIGINT, SIGTERM, SIGTSTP, SIGWINCH};
 
 use crate::app::{Action, App, Effect, Mouse};
+use crate::changes::Changes;
 use crate::load::{Generations, Message, Pool};
 use crate::{editor, remembered};
 
@@ -33,14 +34,16 @@ enum Wake {
     Terminal(Event),
     Loaded(Message),
     Signal(i32),
+    /// Something in a watched directory has changed.
+    Changed,
 }
 
-/// The longest wait for something to happen.
-const TICK: Duration = Duration::from_millis(250);
 /// The shortest time between two pictures while messages pour in.
 const FRAME: Duration = Duration::from_millis(30);
-/// The longest wait of the thread that reads the keys, before it looks whether it may go on.
-const LOOK: Duration = Duration::from_millis(100);
+/// The longest wait for a key; a gate that closes ends it by a signal.
+const KEY: Duration = Duration::from_hours(1);
+/// How long closing the gate waits for the thread that reads the keys.
+const CLOSING: Duration = Duration::from_secs(1);
 /// Texts longer than this are not taken by terminals through OSC 52.
 const LONGEST_COPY: usize = 74_994;
 
@@ -90,6 +93,7 @@ pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<(
     app.publish(&current);
     let pool = Pool::start(2, Arc::clone(&current), &send, Wake::Loaded)?;
     let gate = Gate::default();
+    let changes = Changes::start(app.workspace().catalogue().paths(), send.clone(), || Wake::Changed);
     listen_to_signals(send.clone(), gate.clone())?;
     let before = std::panic::take_hook();
     let own = std::thread::current().id();
@@ -103,7 +107,8 @@ pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<(
     take(mouse)?;
     let taken = Taken;
     listen_to_terminal(send, gate.clone())?;
-    let mut screen = Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, pool, mouse, gate };
+    let mut screen =
+        Screen { terminal: Terminal::new(CrosstermBackend::new(io::stdout()))?, pool, mouse, gate, changes };
     if let Ok(size) = screen.terminal.size() {
         app.update(Action::Resize(size.width, size.height));
     }
@@ -117,8 +122,10 @@ fn listen_to_terminal(send: Sender<Wake>, gate: Gate) -> io::Result<()> {
     let next = move || {
         loop {
             gate.pass();
-            // A look that ends, so that the keys of another program are not taken.
-            if crossterm::event::poll(LOOK)? {
+            if crossterm::event::poll(KEY)? {
+                // The gate may have closed meanwhile; what was polled is queued, and reading it takes no key of another
+                // program.
+                gate.pass();
                 return crossterm::event::read();
             }
         }
@@ -185,13 +192,15 @@ impl Gate {
         passage.is_waited_at = false;
     }
 
-    /// Closes it, and waits until the thread stands before it; a thread that has ended is not waited for.
+    /// Closes it, and waits until the thread stands before it; a thread that has ended is not waited for long.
     fn close(&self) {
+        self.passage().is_closed = true;
+        // The thread waits for a key: a change of the terminal's size ends that, and costs a picture.
+        let _ = signal_hook::low_level::raise(SIGWINCH);
         let mut passage = self.passage();
-        passage.is_closed = true;
         let began = Instant::now();
-        while !passage.is_waited_at && began.elapsed() < 10 * LOOK {
-            passage = self.0.1.wait_timeout(passage, LOOK).unwrap_or_else(PoisonError::into_inner).0;
+        while !passage.is_waited_at && began.elapsed() < CLOSING {
+            passage = self.0.1.wait_timeout(passage, CLOSING).unwrap_or_else(PoisonError::into_inner).0;
         }
     }
 
@@ -207,6 +216,7 @@ struct Screen {
     pool: Pool,
     mouse: bool,
     gate: Gate,
+    changes: Changes,
 }
 
 impl Screen {
@@ -230,7 +240,7 @@ impl Screen {
                 self.terminal.draw(|frame| crate::draw::draw(app, frame))?;
             }
             let drawn = Instant::now();
-            let mut wake = match receive.recv_timeout(TICK) {
+            let mut wake = match receive.recv_timeout(app.patience(milliseconds(started))) {
                 Ok(wake) => Some(wake),
                 Err(RecvTimeoutError::Timeout) => None,
                 Err(RecvTimeoutError::Disconnected) => return Ok(()),
@@ -259,8 +269,7 @@ impl Screen {
                     break;
                 }
             }
-            let now = u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX);
-            let effects = app.update(Action::Tick(now));
+            let effects = app.update(Action::Tick(milliseconds(started)));
             if self.carry_out(app, effects, current)? {
                 return Ok(());
             }
@@ -275,6 +284,7 @@ impl Screen {
                 None => return Ok(false),
             },
             Wake::Loaded(message) => Action::Loaded(message),
+            Wake::Changed => Action::Changed,
             Wake::Signal(SIGTSTP) => {
                 self.suspend(app)?;
                 return Ok(false);
@@ -314,6 +324,9 @@ impl Screen {
                         let text = format!("{}: {error}", path.display());
                         app.update(Action::Loaded(Message::Failed { generation: 0, text }));
                     }
+                }
+                Effect::Watch(folders) => {
+                    app.update(Action::Watched(self.changes.watch(&folders)));
                 }
                 Effect::Edit { file, line } => self.edit(app, &file, line)?,
                 Effect::Redraw => self.enter_again(app)?,
@@ -366,6 +379,11 @@ impl Screen {
         app.update(Action::Resize(size.width, size.height));
         Ok(())
     }
+}
+
+/// Milliseconds since the start.
+fn milliseconds(started: Instant) -> u64 {
+    u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Puts a text into the clipboard of the user's own terminal (OSC 52), through SSH and tmux.

@@ -554,3 +554,14 @@ fn a_key_leads_from_an_event_to_its_cause_and_another_back_to_its_effect() {
     driven.keys(&["g"]).keys(&vec!["j"; lonely]).keys(&["["]);
     assert!(driven.screen().contains("the dump names no cause of this row"));
 }
+
+#[test]
+fn the_overview_of_a_linux_that_recorded_no_calls_fills_a_large_screen() {
+    folder();
+    for (size, least) in [((120, 40), 30), ((200, 60), 40)] {
+        let driven = Driven::new("crashes/linux-6.1-sysrq-panic.kwab", size);
+        let screen = driven.screen();
+        let full = screen.lines().filter(|line| !line.trim_matches([' ', '│']).is_empty()).count();
+        assert!(full >= least, "{full} of {} lines say something:\n{screen}", size.1);
+    }
+}

@@ -185,6 +185,7 @@ const fn order(sort: Sort) -> Order {
         Sort::Finding => Order::Finding,
         Sort::Place => Order::Place,
         Sort::Process => Order::Process,
+        Sort::Completeness => Order::Completeness,
     }
 }
 

@@ -66,7 +66,34 @@ pub(crate) fn page(report: &Report, wanted: &[Part], style: Style) -> String {
     for part in ORDER.iter().filter(|part| wanted.contains(part)) {
         out.push_str(&of_part(report, *part, true, style));
     }
+    if out.is_empty() {
+        let names: Vec<&str> = ORDER.iter().filter(|part| wanted.contains(part)).map(|part| name_of(*part)).collect();
+        let _ = writeln!(out, "no {} in this dump", names.join(", no "));
+    }
     out
+}
+
+/// What a part holds, for a dump that has none of it.
+const fn name_of(part: Part) -> &'static str {
+    match part {
+        Part::Triage => "hypothesis",
+        Part::Cause => "cause of death",
+        Part::Remarks => "remarks",
+        Part::Bt => "backtrace",
+        Part::Code => "code",
+        Part::Regs => "registers",
+        Part::Vmas => "memory map",
+        Part::Checks => "failed page check",
+        Part::Syscalls => "system calls",
+        Part::Events => "events",
+        Part::Trace => "trace",
+        Part::Profile => "profile",
+        Part::Tasks => "tasks",
+        Part::Log => "log",
+        Part::Memory => "captured memory",
+        Part::Meta => "facts about kernel and boot",
+        Part::Completeness => "statement of completeness",
+    }
 }
 
 /// One part; of lists that can be long, a part that was asked for has all rows.

@@ -6,16 +6,13 @@ use std::sync::Arc;
 
 use kwab::report::catalogue::CatalogueEntry;
 
+use super::pace::Pace;
 use crate::dump_name;
 use crate::list::ListState;
 use crate::load::{Found, Job};
 use crate::view::View as _;
 use crate::view::catalogue::{CatalogueView, Folds, Listed};
 
-/// Milliseconds between looks at the directories.
-const LOOK_AGAIN: u64 = 2_000;
-/// The same while a dump that grows is followed, which is written every half second.
-const LOOK_LIVE: u64 = 500;
 /// Dumps that one job reads.
 const AT_ONCE: usize = 64;
 
@@ -67,11 +64,7 @@ pub struct Catalogue {
     dirty: bool,
     generation: u64,
     scans: u64,
-    scanning: bool,
-    now: u64,
-    next_scan: u64,
-    /// Milliseconds between looks.
-    every: u64,
+    pace: Pace,
 }
 
 impl Catalogue {
@@ -90,10 +83,7 @@ impl Catalogue {
             dirty: false,
             generation: 1,
             scans: 0,
-            scanning: false,
-            now: 0,
-            next_scan: 0,
-            every: LOOK_AGAIN,
+            pace: Pace::default(),
         }
     }
 
@@ -157,7 +147,7 @@ impl Catalogue {
     /// Whether everything has been found, read and judged.
     #[must_use]
     pub fn is_complete(&self) -> bool {
-        self.scans > 0 && !self.scanning && self.known.values().all(|known| known.judged)
+        self.scans > 0 && !self.pace.is_looking() && self.known.values().all(|known| known.judged)
     }
 
     /// The dumps and logs that were found.
@@ -166,24 +156,23 @@ impl Catalogue {
     }
 
     pub(super) fn scan(&mut self) -> Job {
-        self.scanning = true;
+        self.pace.begin();
         Job::Scan { generation: self.generation, paths: self.paths.clone() }
     }
 
     /// Looks again when it is time: `now` is in ms since the start.
     pub(super) fn tick(&mut self, now: u64) -> Option<Job> {
-        self.now = now;
-        if self.scanning || now < self.next_scan {
-            return None;
-        }
-        self.next_scan = now + self.every;
-        Some(self.scan())
+        self.pace.is_due(now).then(|| self.scan())
     }
 
-    /// Looks more often while a dump that grows is followed.
-    pub(super) const fn set_pace(&mut self, is_live: bool) {
-        self.every = if is_live { LOOK_LIVE } else { LOOK_AGAIN };
-        self.next_scan = 0;
+    /// How long, in ms, nothing has to be done if nothing happens.
+    pub(super) fn patience(&self, now: u64) -> u64 {
+        self.pace.patience(now)
+    }
+
+    /// When the directories are looked at, to be changed.
+    pub(super) const fn pace_mut(&mut self) -> &mut Pace {
+        &mut self.pace
     }
 
     /// A file as the last look found it.
@@ -238,8 +227,7 @@ impl Catalogue {
             self.picked.retain(|file| self.known.contains_key(file));
             self.dirty |= self.known.len() != before || first_scan;
             self.scans += 1;
-            self.scanning = false;
-            self.next_scan = self.now + self.every;
+            self.pace.end(self.known.values().any(|known| known.stale));
         }
         let generation = self.generation;
         let jobs = read.chunks(AT_ONCE).map(|files| Job::Read { generation, files: files.to_vec() });
@@ -423,6 +411,7 @@ fn made_of(dump: &Path, log: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Watched;
 
     fn dump(name: &str) -> Found {
         Found { path: PathBuf::from(name), ..Found::default() }
@@ -468,5 +457,18 @@ mod tests {
         catalogue.found(Vec::new(), Vec::new(), true);
         assert!(catalogue.tick(10_999).is_none());
         assert!(catalogue.tick(11_000).is_some());
+    }
+
+    #[test]
+    fn a_dump_that_may_still_be_written_to_is_looked_at_again_soon_although_directories_are_watched() {
+        let mut catalogue = Catalogue::new(Vec::new());
+        assert!(catalogue.tick(0).is_some());
+        catalogue.pace_mut().watch(Watched::All);
+        catalogue.found(vec![dump("a")], Vec::new(), true);
+        assert_eq!(catalogue.patience(0), 60_000);
+        catalogue.pace_mut().change();
+        assert!(catalogue.tick(500).is_some());
+        catalogue.found(vec![dump("a"), dump("b")], Vec::new(), true);
+        assert_eq!(catalogue.patience(500), 2_000);
     }
 }

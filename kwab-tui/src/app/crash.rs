@@ -60,6 +60,13 @@ impl Crash {
         self.report.as_ref()
     }
 
+    /// Whether the dump says that its kernel is a Linux.
+    #[must_use]
+    pub fn is_linux(&self) -> bool {
+        let kernel = self.report.iter().flat_map(|report| &report.meta).find(|fact| fact.name == "kernel");
+        kernel.is_some_and(|kernel| kernel.value.starts_with("Linux"))
+    }
+
     /// A list, once it has arrived.
     #[must_use]
     pub fn view(&self, slot: Slot) -> Option<&Arc<dyn View>> {

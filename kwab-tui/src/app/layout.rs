@@ -16,6 +16,10 @@ const BELOW: u16 = 16;
 const PICTURE: u16 = 18;
 /// The same for the overview above triage, whose list is read as a whole.
 const OVERVIEW: u16 = 30;
+/// Lines that the overview leaves to the detail of a row, below the list,
+const DETAIL: u16 = 6;
+/// and to list and detail beside each other.
+const LIST: u16 = 14;
 
 /// Where everything goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -123,7 +127,7 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
     let footer = take_bottom(&mut rest, 1);
     let tabs = app.workspace().shown_crash().is_some().then(|| take_top(&mut rest, 1));
     let body = rest;
-    let picture = picture_height(app, area.height).map(|height| take_top(&mut rest, height));
+    let picture = picture_height(app, area, body.height).map(|height| take_top(&mut rest, height));
     let summarised = area.height >= BELOW && app.workspace().view().is_some_and(|view| view.summary().is_some());
     let summary = summarised.then(|| take_top(&mut rest, 1));
     let mut rule = None;
@@ -141,7 +145,9 @@ pub(crate) fn of(app: &App, area: Rect) -> Layout {
         take_right(&mut rest, 1);
         detail = detail.map(|detail| Rect { x: detail.x + 1, width: detail.width.saturating_sub(1), ..detail });
     } else if app.screen().detail && area.height >= BELOW {
-        let high = (rest.height / 3).clamp(3, 14);
+        // A list that is seen as a whole leaves the rest to the detail.
+        let left = picture.and_then(|_| rest.height.checked_sub(list_height(app)? + 1));
+        let high = (rest.height / 3).max(left.unwrap_or(0)).clamp(3, 14);
         let high = app.screen().shared(high, rest.height);
         detail = Some(take_bottom(&mut rest, high));
         rule = Some(take_bottom(&mut rest, 1));
@@ -160,14 +166,26 @@ const fn beside(slot: Option<Slot>) -> u16 {
     }
 }
 
-/// As many lines as the picture would like, a third of the terminal at most.
-fn picture_height(app: &App, height: u16) -> Option<u16> {
-    let least = if app.workspace().slot()? == Slot::Triage { OVERVIEW } else { PICTURE };
+/// As many lines as the picture would like, a third of the terminal at most; the overview what the list leaves.
+fn picture_height(app: &App, area: Rect, body: u16) -> Option<u16> {
+    let (slot, height) = (app.workspace().slot()?, area.height);
+    let least = if slot == Slot::Triage { OVERVIEW } else { PICTURE };
     let view = app.workspace().view().filter(|view| height >= least && !view.is_empty())?;
-    let wanted = u16::try_from(view.picture_height(app.screen().size().0)).unwrap_or(u16::MAX);
+    let lines = |count: usize| u16::try_from(count).unwrap_or(u16::MAX);
     // A flame is the list itself, seen at once.
-    let most = if app.workspace().slot() == Some(Slot::Spans) { height * 9 / 20 } else { height / 3 };
-    (wanted > 0).then(|| wanted.min(most))
+    let most = if slot == Slot::Spans { height * 9 / 20 } else { height / 3 };
+    let wanted = lines(view.picture_height(area.width)).min(most);
+    let left = list_height(app).map_or(0, |list| match area.width {
+        BESIDE_SENTENCES.. => body.saturating_sub(list.max(LIST)),
+        _ => body.saturating_sub(list.saturating_add(1 + DETAIL)),
+    });
+    (wanted > 0).then(|| wanted.max(left.min(lines(view.most_picture_height(area.width)))))
+}
+
+/// Lines of the list of triage with its heading, which is read as a whole.
+fn list_height(app: &App) -> Option<u16> {
+    let view = app.workspace().view().filter(|_| app.workspace().slot() == Some(Slot::Triage))?;
+    u16::try_from(view.len()).ok()?.checked_add(1)
 }
 
 fn take_top(rest: &mut Rect, height: u16) -> Rect {

@@ -19,6 +19,7 @@ pub(crate) mod layout;
 mod outcome;
 mod overlay;
 mod overlays;
+mod pace;
 mod questions;
 mod run;
 mod session;
@@ -32,9 +33,11 @@ mod workspace;
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
+use std::time::Duration;
 
 use crossterm::event::KeyEvent;
 
+pub use crate::changes::Watched;
 pub use catalogue::Catalogue;
 pub use comparison::Comparison;
 pub use crash::Crash;
@@ -67,6 +70,10 @@ pub enum Action {
     Resize(u16, u16),
     /// Time has passed: milliseconds since the start.
     Tick(u64),
+    /// A directory of the catalogue has changed.
+    Changed,
+    /// What has come of watching directories.
+    Watched(Watched),
     /// Something was asked for by name.
     Command(Command),
     /// A job has a result.
@@ -88,6 +95,8 @@ pub enum Mouse {
 pub enum Effect {
     /// A job for the threads.
     Job(Job),
+    /// Tell when something in these directories changes.
+    Watch(Vec<PathBuf>),
     /// A text for the clipboard.
     Copy(String),
     /// A file to be written.
@@ -185,6 +194,12 @@ impl App {
     #[must_use]
     pub const fn status(&self) -> &Status {
         &self.status
+    }
+
+    /// The longest wait for something to happen, when `now` milliseconds have passed since the start.
+    #[must_use]
+    pub fn patience(&self, now: u64) -> Duration {
+        Duration::from_millis(self.workspace.catalogue().patience(now))
     }
 
     /// Tells the threads what is looked at now, so that work for anything else is given up.

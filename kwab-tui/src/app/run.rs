@@ -5,7 +5,7 @@ use kwab::report::filter::FieldValue;
 use super::outcome::Outcome;
 use super::{App, Effect, Overlay, PromptKind, TABS};
 use crate::action::Command;
-use crate::load::{Job, Tidy};
+use crate::load::{IMAGES, Job, Tidy};
 use crate::theme::Tone;
 
 impl App {
@@ -120,6 +120,12 @@ impl App {
 
     /// Takes away what was chosen, filtered or laid over the tabs last.
     fn escape(&mut self) -> Outcome {
+        if self.status.is_doing(IMAGES)
+            && let Some((path, jobs)) = self.workspace.session_mut().drop_symbols()
+        {
+            let said = Outcome::say(Tone::Dim, format!("the search for images in {} has ended", path.display()));
+            return jobs.into_iter().fold(said, |outcome, job| outcome.with(Effect::Job(job)));
+        }
         let in_catalogue = self.workspace.shown_crash().is_none();
         if in_catalogue && self.workspace.catalogue_mut().forget_choice() {
             return Outcome::say(Tone::Dim, "no longer chosen");

@@ -67,6 +67,15 @@ impl Session {
         self.reopen()
     }
 
+    /// Reads the open dump again without the images of the path that was added last; `None` if none was.
+    pub(super) fn drop_symbols(&mut self) -> Option<(PathBuf, Vec<Job>)> {
+        if !std::mem::take(&mut self.sources.is_asked) {
+            return None;
+        }
+        let path = self.sources.symbols.remove(0);
+        Some((path, self.reopen()))
+    }
+
     /// Where images and files come from.
     pub(super) const fn sources(&self) -> &Sources {
         &self.sources
@@ -258,6 +267,20 @@ mod tests {
         assert!(matches!(session.take(list(session.generation(), Slot::Log)), Taken::List(Slot::Log)));
         session.fail(old, "gone");
         assert_eq!(session.crash().unwrap().failed(), None);
+    }
+
+    #[test]
+    fn a_search_for_images_is_given_up_once_and_only_what_the_user_added_is_dropped() {
+        let mut session = Session::new(Sources { symbols: vec![PathBuf::from("named")], ..Sources::default() });
+        session.open(PathBuf::from("a.kwab"));
+        assert!(session.drop_symbols().is_none());
+        session.add_symbols(PathBuf::from("/"));
+        let searching = session.generation();
+        let (path, jobs) = session.drop_symbols().unwrap();
+        assert_eq!((path.as_path(), jobs.len()), (Path::new("/"), 1));
+        assert!(!session.is_current(searching));
+        assert_eq!(session.sources().symbols, [PathBuf::from("named")]);
+        assert!(session.drop_symbols().is_none());
     }
 
     #[test]

@@ -36,6 +36,11 @@ impl Status {
         self.progress.clear();
     }
 
+    /// Whether a kind of work goes on.
+    pub(super) fn is_doing(&self, what: &str) -> bool {
+        self.progress.contains_key(what)
+    }
+
     /// The sentence, until the next key.
     #[must_use]
     pub const fn said(&self) -> Option<&(Tone, String)> {

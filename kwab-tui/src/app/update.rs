@@ -15,6 +15,9 @@ impl App {
     /// Changes the interface by what happened, and says what has to be done outside.
     pub fn update(&mut self, action: Action) -> Vec<Effect> {
         let generation = self.workspace.session().generation();
+        if matches!(action, Action::Key(_) | Action::Paste(_) | Action::Mouse(_)) {
+            self.workspace.catalogue_mut().pace_mut().touch();
+        }
         let effects = match action {
             Action::Key(event) => self.key(Key::of(&event)),
             Action::Paste(text) => {
@@ -27,6 +30,14 @@ impl App {
                 Vec::new()
             }
             Action::Tick(now) => self.workspace.catalogue_mut().tick(now).map(Effect::Job).into_iter().collect(),
+            Action::Changed => {
+                self.workspace.catalogue_mut().pace_mut().change();
+                Vec::new()
+            }
+            Action::Watched(watched) => {
+                self.workspace.catalogue_mut().pace_mut().watch(watched);
+                Vec::new()
+            }
             Action::Command(command) => self.run(command),
             Action::Loaded(message) => self.loaded(message),
         };
@@ -212,6 +223,9 @@ impl App {
                     jobs.extend(workspace.go_on());
                 }
                 return jobs.into_iter().map(Effect::Job).collect();
+            }
+            Message::Folders { generation, folders } if generation == workspace.catalogue().generation() => {
+                return vec![Effect::Watch(folders)];
             }
             Message::Entries { generation, entries, judged } if generation == workspace.catalogue().generation() => {
                 workspace.catalogue_mut().entries(entries, judged);

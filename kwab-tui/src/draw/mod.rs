@@ -14,7 +14,7 @@ use ratatui::Frame;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
-use crate::app::App;
+use crate::app::{App, Crash};
 use crate::text::Line;
 use crate::theme::Tone;
 use crate::view::Look;
@@ -51,7 +51,8 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
         return;
     };
     if view.is_empty() {
-        let mut lines = vec![Line::of(Tone::Plain, view.when_empty())];
+        let linux = app.workspace().shown_crash().is_some_and(Crash::is_linux);
+        let mut lines = vec![Line::of(Tone::Plain, why_empty(&view.when_empty(), linux))];
         lines.extend(view.summary());
         lines.push(Line::of(Tone::Dim, format!("$ {}", view.command(&app.workspace().dump_name()))));
         paragraph(app, &lines, layout.body, buffer);
@@ -78,6 +79,12 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
         let lines = view.detail(row, &Look { pictured: layout.picture.is_some(), ..list.look });
         paragraph(app, lines.get(list.detail.min(lines.len().saturating_sub(1))..).unwrap_or_default(), area, buffer);
     }
+}
+
+/// Why a list is empty; what a Linux cannot be booted with is not advised.
+fn why_empty(text: &str, linux: bool) -> &str {
+    let fact = text.split_once(": ").filter(|(_, advice)| linux && advice.contains("debug="));
+    fact.map_or(text, |(fact, _)| fact)
 }
 
 /// The line between list and detail.
@@ -109,5 +116,19 @@ fn paragraph(app: &App, lines: &[Line], area: Rect, buffer: &mut Buffer) {
     }
     if hidden && height > 1 && area.width > 4 {
         put(buffer, area, area.width - 3, area.height - 1, " ↓J", app.config().theme.style(Tone::Dim));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::why_empty;
+
+    #[test]
+    fn a_linux_is_not_advised_to_boot_with_options_of_another_kernel() {
+        let text = "no system calls in this dump: boot with debug=syscall to record them";
+        assert_eq!(why_empty(text, false), text);
+        assert_eq!(why_empty(text, true), "no system calls in this dump");
+        let tasks = "no tasks in this dump: kernels list them when they panic, or at SysRq t";
+        assert_eq!(why_empty(tasks, true), tasks);
     }
 }

@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 use kwab::model::{Depth, Dump, DumpFile, DumpsOf, OpenError};
 use kwab::report::catalogue::{CatalogueEntry, entry, judge, unreadable};
 
+use crate::changes::MOST_WATCHED;
+
 use super::{Found, Generations, Job, Message};
 
 /// Files told at once, so that the first are seen while the rest is looked for; the first time fewer.
@@ -15,9 +17,15 @@ const AT_FIRST: usize = 48;
 pub(super) fn scan(generation: u64, paths: &[PathBuf], current: &Generations, send: &mut dyn FnMut(Message)) {
     let mut dumps = Vec::new();
     let mut logs = Vec::new();
+    let mut folders = Vec::new();
     let mut most = AT_FIRST;
     for path in paths {
         for found in walkdir::WalkDir::new(path).sort_by_file_name().into_iter().flatten() {
+            // What was named may be a link to a directory.
+            let is_folder = found.file_type().is_dir() || (found.depth() == 0 && found.path().is_dir());
+            if is_folder && folders.len() <= MOST_WATCHED {
+                folders.push(found.path().to_path_buf());
+            }
             if !found.file_type().is_file() && found.depth() > 0 {
                 continue;
             }
@@ -38,6 +46,7 @@ pub(super) fn scan(generation: u64, paths: &[PathBuf], current: &Generations, se
             }
         }
     }
+    send(Message::Folders { generation, folders });
     send(Message::Found { generation, dumps, logs, done: true });
 }
 

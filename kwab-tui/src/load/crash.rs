@@ -34,6 +34,8 @@ use crate::view::{Slot, View, audit, backtrace, integrity, profile, registers, t
 /// A dump up to this length is held whole; of a longer one the middle of its recordings is left out until it is asked
 /// for.
 const WHOLE: u64 = 32 << 20;
+/// How the search for images is called while it goes on.
+pub const IMAGES: &str = "images";
 /// Rows of the report's lists.
 const ROWS: usize = 256;
 
@@ -145,6 +147,12 @@ fn conclude(
     }
     let beside = kwab::pack::images_beside(Path::new(name));
     let mut finder = Finder::new(paths, sources.force).and_beside(beside);
+    let mut watch = Watch { generation, what: IMAGES, current, send };
+    let looked = finder.look(&mut |done, total| watch.told(done, total));
+    watch.finished();
+    if looked.is_break() {
+        return;
+    }
     let found = images::load(&case, &mut finder, &IndexCache::of_user());
     if !current.is_crash(generation) {
         return;
@@ -181,7 +189,9 @@ fn conclude(
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
     list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
     list(Slot::Spans, Arc::new(profile::spans(&span_tree(&dump), ticks_per_us(&dump))));
-    if let Some(said) = of_symbols(generation, sources, &found.symbols, found.problems.first()) {
+    let by_user = |remark: &String| sources.symbols.iter().any(|path| remark.starts_with(&*path.to_string_lossy()));
+    let problem = found.problems.first().cloned().or_else(|| finder.remarks().into_iter().find(by_user));
+    if let Some(said) = of_symbols(generation, sources, &found.symbols, problem.as_ref()) {
         send(said);
     }
 }
@@ -193,6 +203,10 @@ fn of_symbols(generation: u64, sources: &Sources, symbols: &Symbols, problem: Op
     }
     let failed = |text| Some(Message::Failed { generation, text });
     match (problem, symbols.loaded().len()) {
+        // What was left out matters less than what was found.
+        (Some(problem), images @ 1..) if sources.is_asked => {
+            Some(Message::Told { text: format!("symbols of {} loaded; {problem}", count(images, "image", "images")) })
+        }
         (Some(problem), _) => failed(problem.clone()),
         (None, 0) if sources.is_asked => failed("no image there is one of this dump: the build-ids differ".to_string()),
         (None, images) if sources.is_asked => {

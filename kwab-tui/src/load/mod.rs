@@ -23,6 +23,7 @@ use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
 use crate::marks::Marks;
+pub use crash::IMAGES;
 pub use tidy::Tidy;
 use watch::Watch;
 
@@ -204,6 +205,13 @@ pub enum Message {
         logs: Vec<PathBuf>,
         /// Whether these are all.
         done: bool,
+    },
+    /// The directories that a scan went through, as far as they can be watched.
+    Folders {
+        /// For which catalogue.
+        generation: u64,
+        /// Their paths; one more than can be watched when there are more.
+        folders: Vec<PathBuf>,
     },
     /// What dumps say about themselves.
     Entries {

@@ -218,6 +218,11 @@ pub trait View: Send + Sync {
     fn picture_height(&self, _width: u16) -> usize {
         0
     }
+
+    /// Lines that the picture fills where the list leaves them.
+    fn most_picture_height(&self, width: u16) -> usize {
+        self.picture_height(width)
+    }
     /// The byte of a row at an address, for views of bytes.
     fn byte_of(&self, _target: &Target) -> Option<u8> {
         None

@@ -222,12 +222,19 @@ impl View for TriageView {
     }
 
     fn picture(&self, _selected: usize, _look: &Look, width: u16, height: u16) -> Vec<Line> {
-        self.overview.beside(width, height)
+        // A line of air above the list.
+        self.overview.beside(width, height.saturating_sub(1))
     }
 
     fn picture_height(&self, width: u16) -> usize {
-        // A line of air above the list.
         match self.overview.height(width) {
+            0 => 0,
+            height => height + 1,
+        }
+    }
+
+    fn most_picture_height(&self, width: u16) -> usize {
+        match self.overview.most_height(width) {
             0 => 0,
             height => height + 1,
         }

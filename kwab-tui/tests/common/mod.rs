@@ -81,6 +81,7 @@ impl Driven {
                         }
                     }
                 }
+                Effect::Watch(_) => {}
                 Effect::Copy(text) => self.copied.push(text),
                 Effect::Write { path, text } => self.written.push((path, text)),
                 Effect::Edit { file, line } => self.edited.push((file, line)),

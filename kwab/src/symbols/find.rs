@@ -5,6 +5,7 @@
 //! dump does not say a build-id, the name decides, and a file that merely has the right name is taken.
 
 use std::io::Read as _;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -17,6 +18,10 @@ use crate::units;
 
 /// Files looked at below one directory; a build tree has fewer, a whole disk has more.
 const MAX_FILES: usize = 50_000;
+/// Directories and all that lies in them, files or not, gone through below one directory.
+const MAX_ENTRIES: usize = 4 * MAX_FILES;
+/// Directories of the system in which no images lie; they are looked into only when they are named.
+const OF_KERNEL: &[&str] = &["/proc", "/sys", "/dev"];
 /// Directory levels looked at.
 const MAX_DEPTH: usize = 12;
 
@@ -111,6 +116,13 @@ impl Finder {
             taken: Vec::new(),
             took_beside: false,
         }
+    }
+
+    /// Looks into the paths that the user named now, not when an image is wanted. Before each file `told` learns how
+    /// many of how many files at most were looked at in a directory, and says whether to go on; what was found until
+    /// then stays known.
+    pub fn look(&mut self, told: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) -> ControlFlow<()> {
+        self.search_paths.iter_mut().filter(|search| !search.by_id_only).try_for_each(|search| search.look(told))
     }
 
     /// The files that were given out: inputs of whatever is made of them.
@@ -296,27 +308,55 @@ impl SearchPath {
     }
 
     fn candidates(&mut self) -> &[Candidate] {
+        // Without an end there is nothing to say.
+        let _ = self.look(&mut |_, _| ControlFlow::Continue(()));
+        self.looked.as_ref().map_or(&[], |looked| &looked.candidates)
+    }
+
+    /// Looks into it, once.
+    fn look(&mut self, told: &mut dyn FnMut(usize, usize) -> ControlFlow<()>) -> ControlFlow<()> {
+        if self.looked.is_some() {
+            return ControlFlow::Continue(());
+        }
         let path = &self.path;
-        let looked = self.looked.get_or_insert_with(|| {
-            let mut looked = if path.is_dir() { in_directory(path) } else { in_file(path) };
-            if looked.candidates.is_empty() && looked.remark.is_none() {
-                looked.remark = Some("there is no ELF image in it".to_owned());
-            }
-            looked
-        });
-        &looked.candidates
+        let mut ended = ControlFlow::Continue(());
+        let mut looked = if path.is_dir() { in_directory(path, told, &mut ended) } else { in_file(path) };
+        if looked.candidates.is_empty() && looked.remark.is_none() {
+            looked.remark = Some("there is no ELF image in it".to_owned());
+        }
+        self.looked = Some(looked);
+        ended
     }
 }
 
-fn in_directory(dir: &Path) -> Looked {
-    let walk = WalkDir::new(dir).max_depth(MAX_DEPTH).into_iter().filter_map(Result::ok);
-    let mut files = walk.filter(|entry| entry.file_type().is_file());
-    // Archives are unpacked only when given by name: a build tree holds many that are none of ours.
-    let is_elf = |file: &walkdir::DirEntry| magic(file.path()) == Some(*b"\x7fELF");
-    let candidates = files.by_ref().take(MAX_FILES).filter(is_elf).filter_map(|file| of_file(file.path())).collect();
-    let remark =
-        files.next().map(|_| format!("only its first {MAX_FILES} files were looked at; name the image's directory"));
-    Looked { candidates, remark }
+fn in_directory(
+    dir: &Path,
+    told: &mut dyn FnMut(usize, usize) -> ControlFlow<()>,
+    ended: &mut ControlFlow<()>,
+) -> Looked {
+    let mut looked = Looked::default();
+    let is_of_kernel = |entry: &walkdir::DirEntry| OF_KERNEL.iter().any(|path| entry.path() == Path::new(path));
+    let walk = WalkDir::new(dir).max_depth(MAX_DEPTH).into_iter();
+    let walk = walk.filter_entry(|entry| entry.depth() == 0 || !is_of_kernel(entry));
+    let mut files = 0;
+    for (number, entry) in walk.enumerate() {
+        *ended = told(files, MAX_FILES);
+        if ended.is_break() {
+            looked.remark = Some(format!("the search ended after {files} files"));
+            break;
+        }
+        if files == MAX_FILES || number == MAX_ENTRIES {
+            looked.remark = Some(format!("only its first {files} files were looked at; name the image's directory"));
+            break;
+        }
+        let Some(file) = entry.ok().filter(|entry| entry.file_type().is_file()) else { continue };
+        files += 1;
+        // Archives are unpacked only when given by name: a build tree holds many that are none of ours.
+        if magic(file.path()) == Some(*b"\x7fELF") {
+            looked.candidates.extend(of_file(file.path()));
+        }
+    }
+    looked
 }
 
 fn in_file(path: &Path) -> Looked {

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use object::{Object, ObjectSection};
@@ -390,4 +391,23 @@ fn an_archive_or_file_that_gives_no_image_says_why() {
     for (remark, words) in remarks.iter().zip(told) {
         assert!(remark.contains(words), "{remark}");
     }
+}
+
+#[test]
+fn a_search_tells_how_far_it_is_and_ends_when_it_is_told_to() {
+    let dir = tempfile::tempdir().unwrap();
+    for name in 0..10 {
+        fs::write(dir.path().join(format!("{name}")), "no image").unwrap();
+    }
+    let mut finder = Finder::new(vec![dir.path().to_path_buf()], false);
+    let mut last = 0;
+    let ended = finder.look(&mut |files, most| {
+        assert!(most > 10);
+        last = files;
+        if files < 3 { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    assert!(ended.is_break() && last == 3, "{last}");
+    assert!(finder.remarks()[0].ends_with("the search ended after 3 files"), "{:?}", finder.remarks());
+    let mut again = |_, _| panic!("it is looked into once");
+    assert!(finder.look(&mut again).is_continue());
 }

@@ -37,8 +37,6 @@ pub struct BookArguments {
 const MDBOOK: &str = "0.5.4";
 /// Sizes of terminals: columns and rows.
 const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
-/// The size of the pictures that are kept.
-const KEPT: (u16, u16) = (120, 40);
 /// Views: name, arguments of `kwab tui` in the workspace, keys.
 const VIEWS: &[(&str, &str, &[&str])] = &[
     ("list", "testing/dumps", &["j"]),
@@ -68,7 +66,7 @@ pub fn run(arguments: &BookArguments, consent: Consent) -> Result<ExitCode> {
     if arguments.pictures {
         setup::require(&[Tool::Tmux], consent)?;
         let (program, folder) = (binary::kwab()?, paths::root().join("docs/pictures"));
-        draw(&program, &folder, &[KEPT])?;
+        draw(&program, &folder)?;
         record(&program, &folder)?;
         return Ok(ExitCode::SUCCESS);
     }
@@ -84,7 +82,7 @@ pub fn run(arguments: &BookArguments, consent: Consent) -> Result<ExitCode> {
     let _ = fs::remove_dir_all(&source);
     let pages = copied(&source)?;
     paths::write(&source.join("reference.md"), reference(&program)?.as_bytes())?;
-    draw(&program, &source.join("pictures"), &SIZES)?;
+    draw(&program, &source.join("pictures"))?;
     record(&program, &source.join("pictures"))?;
     paths::write(&source.join("pictures.md"), pictures().as_bytes())?;
     paths::write(&source.join("SUMMARY.md"), summary(&pages).as_bytes())?;
@@ -181,16 +179,16 @@ fn commands(help: &str) -> Vec<&str> {
 }
 
 /// Draws every view at each of the sizes.
-fn draw(program: &Path, folder: &Path, sizes: &[(u16, u16)]) -> Result<()> {
+fn draw(program: &Path, folder: &Path) -> Result<()> {
     fs::create_dir_all(folder)?;
     let home = paths::build("book/home")?;
     for (name, arguments, keys) in VIEWS {
-        for size in sizes {
-            // Nothing of the user's own settings is to be seen.
+        for size in &SIZES {
+            // Nothing of the user's own settings is to be seen, nor where the picture before had ended.
             let home = home.display();
             let command = format!(
-                "env -u NO_COLOR HOME={home} XDG_CONFIG_HOME={home} XDG_STATE_HOME={home} XDG_CACHE_HOME={home} \
-                 COLORTERM=truecolor {} tui {arguments}",
+                "env -u NO_COLOR KWAB_TUI_STATE= HOME={home} XDG_CONFIG_HOME={home} XDG_STATE_HOME={home} \
+                 XDG_CACHE_HOME={home} COLORTERM=truecolor {} tui {arguments}",
                 program.display()
             );
             let picture = screens::draw(&Screen { command: &command, keys, size: *size }, paths::root())?;
@@ -207,9 +205,9 @@ fn record(program: &Path, folder: &Path) -> Result<()> {
     let home = paths::build("book/home")?;
     let (home, programs) = (home.display(), program.parent().context("a folder of programs")?.display());
     let shell = format!(
-        "env -u NO_COLOR -u KWAB_PAGER -u PAGER -u LESS HOME={home} XDG_CONFIG_HOME={home} XDG_STATE_HOME={home} \
-         XDG_CACHE_HOME={home} COLORTERM=truecolor LC_ALL=C.UTF-8 PS1='$ ' PATH={programs}:\"$PATH\" \
-         bash --norc --noprofile"
+        "env -u NO_COLOR -u KWAB_PAGER -u PAGER -u LESS KWAB_TUI_STATE= HOME={home} XDG_CONFIG_HOME={home} \
+         XDG_STATE_HOME={home} XDG_CACHE_HOME={home} COLORTERM=truecolor LC_ALL=C.UTF-8 PS1='$ ' \
+         PATH={programs}:\"$PATH\" bash --norc --noprofile"
     );
     let recording = Recording::of(&shell, RECORDING, RECORDED, paths::root())?;
     for (file, text) in [("first.cast", recording.cast()), ("first.svg", recording.svg())] {

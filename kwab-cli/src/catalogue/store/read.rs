@@ -135,12 +135,15 @@ impl Store {
     /// The groups in an order, and whether all of their dumps are sound.
     pub(crate) fn bugs(&self, folder: &Path, order: Order) -> Result<(Vec<i64>, bool), StoreError> {
         const ALL: &str = "SELECT id, rank, unsound FROM bug WHERE dumps > 0 ORDER BY rank, deaths DESC, key";
-        let all: Vec<(i64, i64, i64)> = self.ask(|at| {
+        let mut all: Vec<(i64, i64, i64)> = self.ask(|at| {
             let mut query = at.prepare(ALL)?;
             query.query_map([], |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect()
         })?;
         let sound = all.iter().all(|(_, _, unsound)| *unsound == 0);
-        if order == Order::Count {
+        if order == Order::Completeness {
+            all.sort_by_key(|(_, rank, unsound)| (*rank, std::cmp::Reverse(*unsound)));
+        }
+        if matches!(order, Order::Count | Order::Completeness) {
             return Ok((all.into_iter().map(|(id, ..)| id).collect(), sound));
         }
         let with_groups = all.into_iter().map(|(id, rank, _)| Ok((rank, self.group(folder, id, 1)?.0, id)));

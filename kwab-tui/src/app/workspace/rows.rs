@@ -38,7 +38,7 @@ impl Workspace {
     /// Begins to read the open dump again whenever its file changes, or ends that.
     pub(in crate::app) fn toggle_live(&mut self) -> Outcome {
         self.live = !self.live && self.in_crash;
-        self.catalogue.set_pace(self.live);
+        self.catalogue.pace_mut().follow(self.live);
         self.read = self.open_file();
         if !self.live {
             return Outcome::say(Tone::Good, "no longer following");

@@ -60,6 +60,8 @@ pub enum Order {
     Place,
     /// By the process that died or ran.
     Process,
+    /// The one with the most damaged dumps first.
+    Completeness,
 }
 
 impl Catalogue {
@@ -172,6 +174,7 @@ impl Order {
         // Groups that do not know come last.
         let known = |text: Option<&str>| text.map(|text| (text.is_empty(), text.to_string()));
         let process = |group: &Group| known(group.dumps.first().map(|entry| entry.process.as_str()));
+        let damaged = |group: &Group| group.dumps.iter().filter(|entry| !entry.sound).count();
         match self {
             Self::Count => std::cmp::Ordering::Equal,
             Self::Score => score(b).total_cmp(&score(a)),
@@ -180,6 +183,7 @@ impl Order {
             Self::Finding => named(a).cmp(&named(b)),
             Self::Place => known(Some(a.place())).cmp(&known(Some(b.place()))),
             Self::Process => process(a).cmp(&process(b)),
+            Self::Completeness => damaged(b).cmp(&damaged(a)),
         }
     }
 }
@@ -370,12 +374,13 @@ mod tests {
         let with = |file: &str, wall, process: &str, finding| CatalogueEntry {
             wall_ns: Some(wall),
             process: process.to_string(),
+            sound: true,
             ..crash(file, finding)
         };
         let entries = || {
             vec![
                 CatalogueEntry { kind: "recording".to_string(), ..with("r", 0, "a", None) },
-                with("x", 3, "b[1]", Some(found("ZERO", 0.6, Some("beta")))),
+                CatalogueEntry { sound: false, ..with("x", 3, "b[1]", Some(found("ZERO", 0.6, Some("beta")))) },
                 with("y", 1, "", Some(found("ALPHA", 0.9, Some("gamma")))),
                 with("z", 2, "a[9]", Some(found("MID", 0.8, Some("alpha")))),
                 with("z2", 9, "a[9]", Some(found("MID", 0.7, Some("alpha")))),
@@ -391,5 +396,6 @@ mod tests {
         assert_eq!(of(Order::Finding), "yzxru");
         assert_eq!(of(Order::Place), "zxyru");
         assert_eq!(of(Order::Process), "zxyru");
+        assert_eq!(of(Order::Completeness), "xzyru");
     }
 }
