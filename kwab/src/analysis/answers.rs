@@ -16,6 +16,7 @@ use super::reach;
 use super::trail::Decider;
 use crate::model::Located;
 use crate::model::call::{self, Call};
+use crate::symbols::Probe;
 
 /// Errors that programs provoke all the time.
 const USUAL: &[Errno] = &[Errno::EAGAIN, Errno::EINTR, Errno::EINPROGRESS, Errno::ECHILD, Errno::ENOENT, Errno::ENOTTY];
@@ -33,7 +34,8 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
     [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
 }
 
-/// The error that the kernel logged last before it panicked, when what decided the panic can have made it.
+/// The error that the kernel logged last before it panicked, with what can have made it: of what decided the panic, else
+/// of what the functions on the stack call.
 pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
     if !ctx.kernel_died() {
         return None;
@@ -44,8 +46,17 @@ pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Stri
     });
     let (line, errno) = lines.take(LINES).find_map(|line| error_in(&line).map(|errno| (line, errno)))?;
     let callees = suspects.iter().filter_map(|suspect| suspect.entry);
-    let makers = callees.map(|entry| reach::makers_in(ctx.symbols, entry, errno)).find(|makers| !makers.is_empty())?;
-    Some(format!("the log said before: {}; that error can come from {}", line.trim(), makers.join(", ")))
+    let on_stack = ctx.trace.iter().skip_while(|frame| frame.machinery).take(FRAMES).filter_map(|frame| {
+        let symbol = ctx.symbols.resolve(Probe::Return.instruction(frame.ip), None, Probe::Exact).symbol?;
+        Probe::Return.instruction(frame.ip).checked_sub(symbol.offset)
+    });
+    let starts = callees.chain(on_stack);
+    let makers = starts.map(|start| reach::makers_in(ctx.symbols, start, errno)).find(|makers| !makers.is_empty());
+    if makers.is_none() && ctx.is_foreign_kernel() {
+        return None;
+    }
+    let makers = makers.map(|makers| format!("; that error can come from {}", makers.join(", "))).unwrap_or_default();
+    Some(format!("the log said before: {}{makers}", line.trim()))
 }
 
 /// The name of an error in a line: `(E2BIG)`, `: ENOMEM`.
@@ -54,8 +65,10 @@ fn error_in(line: &str) -> Option<Errno> {
     words.filter_map(Errno::from_name).next()
 }
 
+/// Frames from whose functions the error may come.
+const FRAMES: usize = 4;
 /// Chunks of the log and lines of it that are looked at.
-const LOGS: usize = 16;
+const LOGS: usize = 32;
 const LINES: usize = 48;
 
 /// The process that died, or the one program that sleeps when everything does.
