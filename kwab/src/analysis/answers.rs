@@ -16,7 +16,6 @@ use super::reach;
 use super::trail::Decider;
 use crate::model::Located;
 use crate::model::call::{self, Call};
-use crate::symbols::Probe;
 
 /// Errors that programs provoke all the time.
 const USUAL: &[Errno] = &[Errno::EAGAIN, Errno::EINTR, Errno::EINPROGRESS, Errno::ECHILD, Errno::ENOENT, Errno::ENOTTY];
@@ -34,8 +33,7 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
     [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
 }
 
-/// The error that the kernel logged last before it panicked, with what can have made it: of what decided the panic, else
-/// of what the functions on the stack call.
+/// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic can.
 pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
     if !ctx.kernel_died() {
         return None;
@@ -46,16 +44,16 @@ pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Stri
     });
     let (line, errno) = lines.take(LINES).find_map(|line| error_in(&line).map(|errno| (line, errno)))?;
     let callees = suspects.iter().filter_map(|suspect| suspect.entry);
-    let on_stack = ctx.trace.iter().skip_while(|frame| frame.machinery).take(FRAMES).filter_map(|frame| {
-        let symbol = ctx.symbols.resolve(Probe::Return.instruction(frame.ip), None, Probe::Exact).symbol?;
-        Probe::Return.instruction(frame.ip).checked_sub(symbol.offset)
-    });
-    let starts = callees.chain(on_stack);
-    let makers = starts.map(|start| reach::makers_in(ctx.symbols, start, errno)).find(|makers| !makers.is_empty());
+    let makers = callees.map(|entry| reach::makers_in(ctx.symbols, entry, errno)).find(|makers| !makers.is_empty());
     if makers.is_none() && ctx.is_foreign_kernel() {
         return None;
     }
     let makers = makers.map(|makers| format!("; that error can come from {}", makers.join(", "))).unwrap_or_default();
+    // A line of the kernel's log begins with its level: `<3>`.
+    let line = line
+        .split_once('>')
+        .filter(|(level, _)| level.starts_with('<') && level.len() == 2)
+        .map_or(&*line, |(_, line)| line);
     Some(format!("the log said before: {}{makers}", line.trim()))
 }
 
@@ -65,8 +63,6 @@ fn error_in(line: &str) -> Option<Errno> {
     words.filter_map(Errno::from_name).next()
 }
 
-/// Frames from whose functions the error may come.
-const FRAMES: usize = 4;
 /// Chunks of the log and lines of it that are looked at.
 const LOGS: usize = 32;
 const LINES: usize = 48;

@@ -102,28 +102,19 @@ fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is
 }
 
 #[test]
-fn the_error_that_the_log_ends_with_is_told_with_what_can_make_it_on_the_stack_of_a_panic() {
+fn the_error_that_the_log_ends_with_is_told_of_a_panic() {
     use kwab_format::record::LogChunk;
 
-    let symbols = kernel();
-    let at = |name: &str| symbols.loaded()[0].image.find_symbol(name).unwrap().0 + (1 << 20);
-    let said = |line: &'static str| {
-        let cause = Cause { kind: Some(CauseKind::PANIC), message: Some(b"No working init found."), ..stopped() };
-        let addr = Some(at("kernel::syscalls::setitimer") + 8);
-        let frame = Frame { index: Some(0), trace: Some(0), addr, ..Frame::default() };
-        let mut maker = ours().put(C, &cause).put(C, &frame);
-        for line in ["booting (EIO)\n", line] {
-            let chunk = LogChunk { bytes: Some(line.as_bytes()), ..LogChunk::default() };
-            maker = maker.put(SectionKind::LOG, &chunk);
-        }
-        let dump = Dump::load(DumpFile::from_bytes(maker.bytes()).unwrap(), Depth::Rules);
-        triage(&dump.case(), &symbols, &Backing::none(), "x")
-    };
-    let row = "the log said before: unpacking failed: EINVAL; that error can come from kernel::syscalls::setitimer";
-    let found = said("unpacking failed: EINVAL\n");
-    assert!(told(&found, row), "{:#?}", found.hypotheses);
-    // Nothing that it calls makes this one.
-    assert!(told(&said("unpacking failed: ENOSPC\n"), "the log said before: unpacking failed: ENOSPC"));
+    let cause = Cause { kind: Some(CauseKind::PANIC), message: Some(b"No working init found."), ..stopped() };
+    let mut maker = ours().put(C, &cause);
+    for line in
+        ["<6>[    0.017] booting (EIO)\n", "<3>[    0.022] unpacking failed: ENOSPC\n", "<6>[    0.023] 1 member\n"]
+    {
+        maker = maker.put(SectionKind::LOG, &LogChunk { bytes: Some(line.as_bytes()), ..LogChunk::default() });
+    }
+    let dump = Dump::load(DumpFile::from_bytes(maker.bytes()).unwrap(), Depth::Rules);
+    let found = triage(&dump.case(), &kernel(), &Backing::none(), "x");
+    assert!(told(&found, "the log said before: [    0.022] unpacking failed: ENOSPC"), "{:#?}", found.hypotheses);
 }
 
 #[test]
