@@ -270,11 +270,14 @@ pub(super) fn killed_for_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
             lower.lines().find(|line| line.contains("out of memory") && line.contains(&pid)).map(str::to_owned)?;
         Some((line, chunk.at))
     });
+    // A log's own line about the death is its message.
+    let told = ctx.death.message.lines().next().filter(|line| line.starts_with("Out of memory: killed process "));
+    let said = said.map(|(line, at)| (line, Some(at))).or_else(|| Some((told?.to_owned(), ctx.death.at)));
     let Some((line, at)) = said else { return Vec::new() };
     let claim = Claim::new(format!("{} was killed because the machine ran out of memory", who(ctx))).proven(
         0.85,
         line.trim().to_owned(),
-        Some(at),
+        at,
     );
     vec![claim]
 }

@@ -396,6 +396,21 @@ fn printed(words: &str) -> Vec<Triage> {
 }
 
 #[test]
+fn whom_this_kernel_kills_for_memory_died_of_that() {
+    let line = "[    0.588698] Out of memory: killed process 3 (tail), 84688 KiB resident\n";
+    let found = printed(&format!("{line}Killed\n"));
+    let [triage] = &found[..] else { panic!("{found:#?}") };
+    let first = &triage.hypotheses[0];
+    assert_eq!(first.claim, "tail was killed because the machine ran out of memory");
+    assert!(first.proven && (0.8..0.9).contains(&first.score), "{first:#?}");
+    // The kernel breaks the words in what programs print.
+    let forged = printed(&line.replace("killed", "kille\\d"));
+    assert!(forged.iter().all(|triage| !triage.died), "{forged:#?}");
+    let told = printed("Out of memory: killed process 3 (tail) by the weather\n");
+    assert!(told.iter().all(|triage| !triage.died), "{told:#?}");
+}
+
+#[test]
 fn a_program_on_the_console_does_not_kill_the_kernel_by_words() {
     let oops = "BUG: unable to handle page fault for address: ffffc90000a5e000\nOops: 0000 [#1] PREEMPT SMP\n\
                 CPU: 0 PID: 42 Comm: demo Not tainted 6.1.0 #1\nRIP: 0010:demo_read+0x10/0x20\n\
