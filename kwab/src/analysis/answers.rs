@@ -11,7 +11,7 @@ use linux_abi::syscalls::{self, Syscall, Traits};
 
 use super::context::Context;
 use super::keepers::{self, Promise};
-use super::quote::text;
+use super::quote::{text, without_level};
 use super::reach;
 use super::trail::Decider;
 use crate::model::Located;
@@ -49,12 +49,7 @@ pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Stri
         return None;
     }
     let makers = makers.map(|makers| format!("; that error can come from {}", makers.join(", "))).unwrap_or_default();
-    // A line of the kernel's log begins with its level: `<3>`.
-    let line = line
-        .split_once('>')
-        .filter(|(level, _)| level.starts_with('<') && level.len() == 2)
-        .map_or(&*line, |(_, line)| line);
-    Some(format!("the log said before: {}{makers}", line.trim()))
+    Some(format!("the log said before: {}{makers}", without_level(&line).trim()))
 }
 
 /// The name of an error in a line: `(E2BIG)`, `: ENOMEM`.
