@@ -11,7 +11,7 @@ use linux_abi::syscalls::{self, Syscall, Traits};
 
 use super::context::Context;
 use super::keepers::{self, Promise};
-use super::quote::text;
+use super::quote::{text, without_level};
 use super::reach;
 use super::trail::Decider;
 use crate::model::Located;
@@ -33,7 +33,7 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
     [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
 }
 
-/// The error that the kernel logged last before it panicked, when what decided the panic can have made it.
+/// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic can.
 pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
     if !ctx.kernel_died() {
         return None;
@@ -44,8 +44,12 @@ pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Stri
     });
     let (line, errno) = lines.take(LINES).find_map(|line| error_in(&line).map(|errno| (line, errno)))?;
     let callees = suspects.iter().filter_map(|suspect| suspect.entry);
-    let makers = callees.map(|entry| reach::makers_in(ctx.symbols, entry, errno)).find(|makers| !makers.is_empty())?;
-    Some(format!("the log said before: {}; that error can come from {}", line.trim(), makers.join(", ")))
+    let makers = callees.map(|entry| reach::makers_in(ctx.symbols, entry, errno)).find(|makers| !makers.is_empty());
+    if makers.is_none() && ctx.is_foreign_kernel() {
+        return None;
+    }
+    let makers = makers.map(|makers| format!("; that error can come from {}", makers.join(", "))).unwrap_or_default();
+    Some(format!("the log said before: {}{makers}", without_level(&line).trim()))
 }
 
 /// The name of an error in a line: `(E2BIG)`, `: ENOMEM`.
@@ -55,7 +59,7 @@ fn error_in(line: &str) -> Option<Errno> {
 }
 
 /// Chunks of the log and lines of it that are looked at.
-const LOGS: usize = 16;
+const LOGS: usize = 32;
 const LINES: usize = 48;
 
 /// The process that died, or the one program that sleeps when everything does.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use kwab_format::record::{Image as ImageRecord, ImageKind};
+use kwab_format::record::{Image as ImageRecord, ImageKind, Vma};
 
 use super::context::Context;
 use super::frame::printed_function;
@@ -69,6 +69,9 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
         load_printed(case, finder, cache, &mut images);
     }
+    if case.is_of_log() {
+        load_mapped(case, finder, cache, &mut images);
+    }
     images.problems.extend(finder.remarks());
     images.problems.sort();
     images.problems.dedup();
@@ -80,6 +83,60 @@ fn by_start(start: u64, image: &Image) -> Option<u64> {
     let (link, offset, _) = image.loaded().min()?;
     Some(start.wrapping_sub(link.wrapping_sub(offset)))
 }
+
+/// Looks for the images of the files that a log shows mapped. Such a log has no build-ids: a file that the user named
+/// counts when it is loaded as that one was.
+fn load_mapped(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images: &mut Images) {
+    let mut files: BTreeMap<(u32, String), Vec<&Located<Vma<'_>>>> = BTreeMap::new();
+    for vma in &case.vmas {
+        let Some((pid, path)) = vma.pid.zip(vma.path.filter(|path| !path.is_empty())) else { continue };
+        if !case.images.iter().any(|image| image.pid == vma.pid && image.path == vma.path) {
+            files.entry((pid, text(Some(path)))).or_default().push(vma);
+        }
+    }
+    for ((pid, path), mapped) in files.into_iter().take(MOST_MAPPED) {
+        let wanted = Wanted { build_id: None, name: Some(&path) };
+        let Ok(bytes) = finder.find(wanted) else { continue };
+        match Image::from_bytes(bytes, cache) {
+            Ok(image) => match by_mappings(&image, &mapped) {
+                Some(bias) => images.symbols.add(LoadedImage::new(Arc::new(image), bias, Some(pid))),
+                None => images
+                    .problems
+                    .push(format!("{} is not the {path} of this log: it is loaded otherwise", image.name())),
+            },
+            Err(error) => images.problems.push(error.to_string()),
+        }
+    }
+}
+
+/// The load bias by which every mapping of a file holds what the image has at that place of it.
+fn by_mappings(image: &Image, mapped: &[&Located<Vma<'_>>]) -> Option<u64> {
+    let parts: Vec<(u64, u64, u64)> = image.loaded().collect();
+    // A page of the file may be in two parts.
+    let biases = |vma: &Vma<'_>| -> Vec<u64> {
+        let Some(((start, end), offset)) = vma.start.zip(vma.end).zip(vma.file_offset) else { return Vec::new() };
+        let holds = |(_, from, length): &&(u64, u64, u64)| {
+            let last = from.checked_add(*length).and_then(|end| end.checked_next_multiple_of(PAGE));
+            let room = last.and_then(|last| last.checked_sub(offset));
+            from - from % PAGE <= offset && room.is_some_and(|room| end.wrapping_sub(start) <= room)
+        };
+        let bias =
+            |(link, from, _): &(u64, u64, u64)| start.wrapping_sub(offset).wrapping_sub(link.wrapping_sub(*from));
+        parts.iter().filter(holds).map(bias).collect()
+    };
+    let (first, rest) = mapped.split_first()?;
+    let is_code = mapped.iter().any(|vma| vma.prot.is_some_and(|prot| prot & EXECUTE != 0));
+    let rest: Vec<Vec<u64>> = rest.iter().map(|vma| biases(vma)).collect();
+    let fits = |bias: &u64| is_code && rest.iter().all(|of_other| of_other.contains(bias));
+    biases(first).into_iter().find(fits)
+}
+
+/// Files that are looked for by their names in one log.
+const MOST_MAPPED: usize = 32;
+/// Mappings are of whole pages.
+const PAGE: u64 = 4096;
+/// The bit of [`Vma::prot`] that allows execution.
+const EXECUTE: u32 = 4;
 
 /// Looks for the images of functions that the kernel printed by name, for a log that has no build-id.
 fn load_printed(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images: &mut Images) {

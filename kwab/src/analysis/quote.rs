@@ -33,9 +33,22 @@ pub fn text(bytes: Option<&[u8]>) -> String {
     format!("{}…", String::from_utf8_lossy(quoted))
 }
 
+/// A line of a kernel's log without the level that it begins with: `<3>`.
+pub(super) fn without_level(line: &str) -> &str {
+    let levelled = line.split_once('>').filter(|(level, _)| level.len() == 2 && level.starts_with('<'));
+    levelled.map_or(line, |(_, line)| line)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_a_level_is_taken_from_the_front_of_a_line() {
+        for (line, rest) in [("<3>[ 1.0] x", "[ 1.0] x"), ("<13>x", "<13>x"), ("x <3>y", "x <3>y"), ("", "")] {
+            assert_eq!(without_level(line), rest);
+        }
+    }
 
     #[test]
     fn words_are_found_whole_and_not_in_names() {

@@ -24,6 +24,8 @@ pub const NEEDLES: &[&[u8]] = &[
 
 /// The longest printed base64 dump that is decoded.
 const LONGEST_DUMP: usize = 8 << 20;
+/// The signal by which the kernel kills for memory (signal(7)).
+const SIGKILL: u32 = 9;
 
 /// The block of text that the last line belonged to.
 #[derive(Debug, Default)]
@@ -101,8 +103,11 @@ impl ConsoleParser {
                 Some(linux::Alarm::Oops(_)) => kernel(CauseKind::OOPS),
                 Some(linux::Alarm::Lockup(_)) => kernel(CauseKind::SOFT_LOCKUP),
                 Some(linux::Alarm::HungTask(_)) => kernel(CauseKind::HUNG_TASK),
-                None => linux::segfault(text)
-                    .map(|fault| Announced { victim: Victim::Process(fault.pid), kind: CauseKind::FATAL_SIGNAL }),
+                None => {
+                    let pid = linux::segfault(text).map(|fault| fault.pid);
+                    let pid = pid.or_else(|| kernel::killed_for_memory(text).map(|(pid, _)| pid));
+                    pid.map(|pid| Announced { victim: Victim::Process(pid), kind: CauseKind::FATAL_SIGNAL })
+                }
             },
         }
     }
@@ -196,6 +201,13 @@ fn console_line<'a>(
             crash.death.ip = crash.death.ip.or(fault.ip);
             crash.death.sp = crash.death.sp.or(fault.sp);
             crash.death.error_code = crash.death.error_code.or(fault.error);
+            Crash::say(&mut crash.death.message, text, false);
+        }
+    } else if let Some((pid, comm)) = kernel::killed_for_memory(text) {
+        if crash.victim == Victim::Process(pid) {
+            crash.death.ns = crash.death.ns.or(ns);
+            Crash::say(&mut crash.death.comm, comm, false);
+            crash.death.signalled(SIGKILL, "SIGKILL");
             Crash::say(&mut crash.death.message, text, false);
         }
     } else if crash.victim == Victim::Kernel && crash.death.kind != Some(CauseKind::PANIC) {

@@ -238,6 +238,7 @@ mod tests {
             "invalid opcode: 0000 [#1]",
             "init[1]: segfault at 0 ip 0 sp 0 error 4",
             "[PANIC] CPU=0 at x.rs:1",
+            "Out of memory: killed process 3 (tail), 84688 KiB resident",
             "smp: Brought up 1 node, 2 CPUs",
             "&lt;1&gt;x",
             "\x1b[0m",

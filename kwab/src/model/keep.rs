@@ -18,6 +18,9 @@ use super::section_info::SectionInfo;
 
 /// Calls, returns and faults of a process that are kept: more than any rule quotes.
 const LAST: usize = 8;
+/// Lines of the log that stay, and bytes of a record that holds one.
+const LAST_LINES: usize = 32;
+const LOG_LINE: usize = 1024;
 /// What remembering one of them costs beyond its bytes.
 const REMEMBERED: usize = 160;
 /// What a report takes of a record while it sorts: a reference to it.
@@ -170,6 +173,8 @@ impl Keeper {
                 Ok((check, _)) if check.corrupted == Some(true) => Fate::Kept,
                 _ => Fate::Dropped,
             },
+            // Of a log the last lines: rules look there for what the kernel said before it died.
+            LogChunk::KIND if raw.body.len() <= LOG_LINE => Fate::Recent(None),
             ProcessFork::KIND | ProcessExec::KIND | LogChunk::KIND => Fate::Dropped,
             // Says whether the kernel wrote the dump or a log became it.
             Source::KIND => Fate::Kept,
@@ -180,7 +185,8 @@ impl Keeper {
 
     fn remember(&mut self, raw: RawRecord<'_>, pid: Option<u32>, recent: Recent) {
         let last = self.recent.entry((raw.kind, pid)).or_default();
-        if last.len() >= LAST
+        let most = if raw.kind == LogChunk::KIND { LAST_LINES } else { LAST };
+        if last.len() >= most
             && let Some(oldest) = last.pop_front()
         {
             self.budget.give((REMEMBERED + oldest.body.len()) as u64);

@@ -5,10 +5,18 @@
 //! backslash before its last byte, so a line with a whole mark comes from the kernel or a privileged program. Other
 //! output is unchanged.
 
-/// What kwab takes for the kernel's: the beginning of an event line, of an armoured line and a parity line, and of the
-/// lines of a panic.
-pub const MARKS: [&[u8]; 7] =
-    [b"DBG {", b"KW1:", b"KP1:", b"[PANIC", b"panicked at ", b"Kernel panic - not syncing", b"register dump:"];
+/// What kwab takes for the kernel's: the beginning of an event line, of an armoured line and a parity line, of the lines
+/// of a panic, and of the line about a process that was killed because memory ran out.
+pub const MARKS: [&[u8]; 8] = [
+    b"DBG {",
+    b"KW1:",
+    b"KP1:",
+    b"[PANIC",
+    b"panicked at ",
+    b"Kernel panic - not syncing",
+    b"register dump:",
+    b"Out of memory: killed",
+];
 
 /// Bytes of the longest mark but its last.
 const REACH: usize = 25;
@@ -86,6 +94,7 @@ mod tests {
             passed(&[b"[PAN", b"IC] CPU 0\n", b"Kernel panic - not syncing: no\n"]),
             "[PANI\\C] CPU 0\nKernel panic - not syncin\\g: no\n"
         );
+        assert_eq!(passed(&[b"Out of memory: killed process 2 (sh)"]), "Out of memory: kille\\d process 2 (sh)");
         assert_eq!(passed(&[b"DDBG {"]), "DDBG \\{");
     }
 

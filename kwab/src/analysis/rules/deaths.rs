@@ -12,7 +12,7 @@ use super::tasks::{is_asleep, label};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, Promise};
-use crate::analysis::quote::text;
+use crate::analysis::quote::{text, without_level};
 use crate::analysis::{blame, stacks};
 use crate::decode::Access;
 use crate::model::{Located, RecordRef};
@@ -253,7 +253,8 @@ pub(super) fn heap(ctx: &Context<'_, '_>) -> Vec<Claim> {
             ctx.death.at,
         )
     } else {
-        claim.because(0.6, format!("{allocator} faulted on its own bookkeeping"), ctx.death.at)
+        let why = "a double free, a pointer that it did not give out, or a write beyond a block";
+        claim.because(0.7, format!("{allocator} faulted on its own bookkeeping: {why}"), ctx.death.at)
     };
     vec![claim]
 }
@@ -265,16 +266,20 @@ pub(super) fn killed_for_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let pid = ctx.death.pid.map(|pid| pid.to_string()).unwrap_or_default();
     let said = ctx.case.logs.iter().rev().take(MOST_LOGS).find_map(|chunk| {
-        let lower = text(chunk.bytes).to_lowercase();
-        let line =
-            lower.lines().find(|line| line.contains("out of memory") && line.contains(&pid)).map(str::to_owned)?;
-        Some((line, chunk.at))
+        let is_told = |line: &&str| {
+            let lower = line.to_lowercase();
+            lower.contains("out of memory") && lower.contains(&pid)
+        };
+        Some((without_level(text(chunk.bytes).lines().find(is_told)?).to_owned(), chunk.at))
     });
+    // A log's own line about the death is its message.
+    let told = ctx.death.message.lines().next().filter(|line| line.starts_with("Out of memory: killed process "));
+    let said = said.map(|(line, at)| (line, Some(at))).or_else(|| Some((told?.to_owned(), ctx.death.at)));
     let Some((line, at)) = said else { return Vec::new() };
     let claim = Claim::new(format!("{} was killed because the machine ran out of memory", who(ctx))).proven(
         0.85,
         line.trim().to_owned(),
-        Some(at),
+        at,
     );
     vec![claim]
 }

@@ -228,3 +228,23 @@ fn every_depth_knows_the_same_losses_and_the_same_positions() {
         assert_eq!(told(depth), all, "{depth:?}");
     }
 }
+
+/// What the commands load must be all that a rule looks at.
+#[test]
+fn triage_says_the_same_of_every_dump_however_much_of_it_is_loaded() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps");
+    let mut judged = 0;
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|kind| kind != "kwab") {
+            continue;
+        }
+        let told = |depth| {
+            let dump = Dump::open(&path, depth).unwrap();
+            serde_json::to_string_pretty(&triage(&dump.case(), &Symbols::new(), &Backing::none(), "x")).unwrap()
+        };
+        assert_eq!(told(Depth::Rules), told(Depth::Export), "{}", path.display());
+        judged += 1;
+    }
+    assert!(judged > 10, "{judged}");
+}

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::*;
+use crate::model::{Depth, DumpFile};
 use crate::symbols::{Image, IndexCache, LoadedImage};
 
 const C: SectionKind = SectionKind::CAUSE;
@@ -98,6 +99,22 @@ fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is
         let triage = hang(&called(2, nr, result, SECOND), why);
         assert!(!told(&triage, "went to sleep"), "{nr} {result} {why}: {:#?}", triage.hypotheses[0].evidence);
     }
+}
+
+#[test]
+fn the_error_that_the_log_ends_with_is_told_of_a_panic() {
+    use kwab_format::record::LogChunk;
+
+    let cause = Cause { kind: Some(CauseKind::PANIC), message: Some(b"No working init found."), ..stopped() };
+    let mut maker = ours().put(C, &cause);
+    for line in
+        ["<6>[    0.017] booting (EIO)\n", "<3>[    0.022] unpacking failed: ENOSPC\n", "<6>[    0.023] 1 member\n"]
+    {
+        maker = maker.put(SectionKind::LOG, &LogChunk { bytes: Some(line.as_bytes()), ..LogChunk::default() });
+    }
+    let dump = Dump::load(DumpFile::from_bytes(maker.bytes()).unwrap(), Depth::Rules);
+    let found = triage(&dump.case(), &kernel(), &Backing::none(), "x");
+    assert!(told(&found, "the log said before: [    0.022] unpacking failed: ENOSPC"), "{:#?}", found.hypotheses);
 }
 
 #[test]

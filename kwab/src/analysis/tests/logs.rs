@@ -4,6 +4,7 @@ use std::path::Path;
 
 use super::*;
 use crate::import::{Options, PendingFile, import};
+use crate::symbols::{Finder, IndexCache};
 
 /// The triage of every dump that a log becomes.
 fn judged(name: &str) -> Vec<Triage> {
@@ -393,6 +394,46 @@ fn the_code_of_another_machine_is_not_decoded_as_x86() {
 fn printed(words: &str) -> Vec<Triage> {
     let log = format!("kwab kernel 0.1.0, x86_64\nRAM: 512 MiB\n$ ./demo\n{words}$ exit\n");
     dumps_of(log.as_bytes(), "console").into_iter().map(judge).collect()
+}
+
+#[test]
+fn an_image_that_is_loaded_as_a_log_shows_it_names_the_functions_of_its_dead_program() {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/trail");
+    let told = |offset: u32, name: &str| {
+        let log = format!(
+            "DBG {{\"type\":\"crash_report\",\"seq\":0,\"cpu\":0,\"ns\":5,\"pid\":7,\"signal\":11,\"signal_name\":\"SIGSEGV\",\
+             \"cmdline\":\"{name}\",\"fault_addr\":\"0x18\",\"ip\":\"0x7f0000000159\",\"regs\":{{\"rax\":\"0x0\"}},\"vmas\":[\
+             {{\"start\":\"0x7f0000000000\",\"end\":\"0x7f0000001000\",\"type\":\"file\",\"prot\":5,\"file\":\"{name}\",\"offset\":0}},\
+             {{\"start\":\"0x7f0000001000\",\"end\":\"0x7f0000002000\",\"type\":\"file\",\"prot\":3,\"file\":\"{name}\",\"offset\":{offset}}}\
+             ]}}\n"
+        );
+        let bytes = dumps_of(log.as_bytes(), "x.log").into_iter().next().expect("a crash");
+        let dump = Dump::from_bytes(bytes).unwrap();
+        let mut finder = Finder::new(vec![folder.clone()], false).with_debug_dirs(Vec::new());
+        let images = images::load(&dump.case(), &mut finder, &IndexCache::none());
+        let first = triage(&dump.case(), &images.symbols, &Backing::none(), "x").hypotheses.remove(0);
+        (first.function.map(|function| function.name), images.problems)
+    };
+    assert_eq!(told(0, "trail.elf"), (Some("close_session".to_owned()), Vec::new()));
+    // Another build is loaded otherwise, and a name that was not given is no problem.
+    let (function, problems) = told(0x3000, "trail.elf");
+    assert!(function.is_none() && problems[0].ends_with("is not the trail.elf of this log: it is loaded otherwise"));
+    assert_eq!(told(0, "other.elf"), (None, Vec::new()));
+}
+
+#[test]
+fn whom_this_kernel_kills_for_memory_died_of_that() {
+    let line = "[    0.588698] Out of memory: killed process 3 (tail), 84688 KiB resident\n";
+    let found = printed(&format!("{line}Killed\n"));
+    let [triage] = &found[..] else { panic!("{found:#?}") };
+    let first = &triage.hypotheses[0];
+    assert_eq!(first.claim, "tail was killed because the machine ran out of memory");
+    assert!(first.proven && (0.8..0.9).contains(&first.score), "{first:#?}");
+    // The kernel breaks the words in what programs print.
+    let forged = printed(&line.replace("killed", "kille\\d"));
+    assert!(forged.iter().all(|triage| !triage.died), "{forged:#?}");
+    let told = printed("Out of memory: killed process 3 (tail) by the weather\n");
+    assert!(told.iter().all(|triage| !triage.died), "{told:#?}");
 }
 
 #[test]

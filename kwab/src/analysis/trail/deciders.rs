@@ -241,7 +241,7 @@ impl<'s> Slice<'s> {
         let location = self.symbols.resolve(addr, self.pid, Probe::Exact);
         for frame in location.frames.iter().filter(|frame| frame.inlined) {
             if let Some(name) = frame.function.as_deref().filter(|name| role(name) != Role::Reporter) {
-                self.add(name.to_owned(), "its inlined code makes the tested value".to_owned(), None);
+                self.add(name.to_owned(), "inlined code makes the tested value".to_owned(), None);
             }
         }
     }

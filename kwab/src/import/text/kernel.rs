@@ -10,8 +10,10 @@ use nom::sequence::{delimited, preceded};
 
 use super::{Location, Parsed, decimal, hex, location, signed, spaces};
 
-/// Texts of which every line holds one that [`fault_notice`] knows.
-pub const NEEDLES: &[&[u8]] = &[b"(pid="];
+/// Texts of which every line holds one that [`fault_notice`] or [`killed_for_memory`] knows.
+pub const NEEDLES: &[&[u8]] = &[b"(pid=", OOM_KILL];
+/// How the line begins by which the kernel says whom it killed for memory.
+const OOM_KILL: &[u8] = b"Out of memory: killed process ";
 
 /// `[PANIC] CPU=0 at platform/x64/interrupt.rs:350`
 pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
@@ -26,8 +28,8 @@ pub fn panic_location(line: &[u8]) -> Option<(u32, &[u8], u32)> {
     Some((u32::try_from(cpu).ok()?, &position[..colon], number))
 }
 
-/// Words of the lines by which this workspace's kernel dies; it breaks them in what programs print.
-pub const OWN_DEATHS: &[&[u8]] = &[b"[PANIC", b"register dump:", b"panicked at "];
+/// Words of the lines by which this workspace's kernel dies or kills for memory; it breaks them in what programs print.
+pub const OWN_DEATHS: &[&[u8]] = &[b"[PANIC", b"register dump:", b"panicked at ", b"Out of memory: killed"];
 
 /// The same of other kernels with its events, which break nothing.
 pub const OTHER_DEATHS: &[&[u8]] = &[b"!!! double fault"];
@@ -149,6 +151,15 @@ pub fn fault_notice(line: &[u8]) -> Option<FaultNotice<'_>> {
         Ok((rest, FaultNotice { signal, pid: u32::try_from(pid).unwrap_or(u32::MAX), ip, address }))
     }
     parse(line.trim_ascii()).ok().map(|(_, notice)| notice)
+}
+
+/// `Out of memory: killed process 3 (tail), 84688 KiB resident`: whom the kernel killed, its pid and name.
+pub fn killed_for_memory(line: &[u8]) -> Option<(u32, &[u8])> {
+    let (rest, pid) = decimal(line.trim_ascii().strip_prefix(OOM_KILL)?).ok()?;
+    let rest = rest.strip_prefix(b" (")?.strip_suffix(b" KiB resident")?;
+    // A name may hold a parenthesis.
+    let end = memchr::memmem::rfind(rest, b"), ")?;
+    rest[end + 3..].iter().all(u8::is_ascii_digit).then_some((u32::try_from(pid).ok()?, &rest[..end]))
 }
 
 /// The head of the flight recorder's base line: `(base TSC=0x1ad2cd8a, showing 3 events)`.

@@ -32,7 +32,7 @@ const DEATHS: &[&[u8]] = &[
 ];
 
 /// Texts of which every line holds one that [`announces_death`], [`linux::alarm`], [`linux::segfault`] or
-/// [`kernel::fault_notice`] knows, in upper or lower case.
+/// [`kernel::fault_notice`] or [`kernel::killed_for_memory`] knows, in upper or lower case.
 pub fn needles() -> impl Iterator<Item = &'static [u8]> {
     DEATHS.iter().chain(linux::NEEDLES).chain(kernel::NEEDLES).copied()
 }
