@@ -12,7 +12,7 @@ use clap::Args;
 
 use crate::crashes::deaths::{self, DEATHS};
 use crate::crashes::{
-    Seen, channels, dumps_in, fresh_memory, kills, levels, machine, memory, noise, programs, state, story,
+    Seen, channels, dumps_in, fresh_memory, kills, levels, machine, memory, mistakes, noise, programs, state, story,
 };
 use crate::qemu::{self, Clock, Limits, Model, run::Next};
 use crate::results;
@@ -48,6 +48,7 @@ impl CrashesArguments {
             "noise",
             "story",
             "signals",
+            "mistakes",
             "init-faults",
             "sleepers",
             "sleepers-calls",
@@ -94,6 +95,9 @@ const PARTS: &[(&str, Part)] = &[
     }),
     ("signals", |_, consent| {
         vec![("on 2".into(), programs::signals(2, consent).map(|count| format!("{count} sound dumps")))]
+    }),
+    ("mistakes", |_, consent| {
+        vec![("on 2".into(), mistakes::check(2, consent).map(|count| format!("{count} deaths of programs told")))]
     }),
     ("init-faults", |_, consent| {
         let text = |count| format!("{count} dumps, of init and of the kernel");

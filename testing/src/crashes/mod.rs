@@ -2,7 +2,8 @@
 //!
 //! The dumps are read with `kwab`'s reader, and every claim is checked against something else: the text on the console
 //! ([`deaths`]), the serial log read as a dump of its own ([`story`]), the moment at which the machine was killed
-//! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`], [`state`]),
+//! ([`kills`]), QEMU's own dump of the memory ([`memory`]), what the guest was made to do ([`programs`],
+//! [`mistakes`], [`state`]),
 //! the channel ([`channels`]), a line that damages what goes over it ([`noise`]), how much memory was asked for
 //! ([`levels`]).
 
@@ -12,6 +13,7 @@ pub mod elfcore;
 pub mod kills;
 pub mod levels;
 pub mod memory;
+pub mod mistakes;
 pub mod noise;
 pub mod programs;
 pub mod qmp;

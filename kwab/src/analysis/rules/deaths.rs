@@ -245,16 +245,20 @@ pub(super) fn heap(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let caller = names.iter().find(|name| role(name) == Role::Suspect);
     let by = caller.map(|caller| format!(", called by {caller}")).unwrap_or_default();
     let stopped = ctx.instruction.as_ref().is_some_and(|found| found.text == "hlt" || found.text.starts_with("ud"));
-    let claim = Claim::new(format!("the heap of {} was corrupted before: {allocator} noticed it{by}", who(ctx)));
     let claim = if ctx.death.signal == Some(SIGABRT) || stopped {
-        claim.proven(
+        Claim::new(format!("the heap of {} was corrupted before: {allocator} noticed it{by}", who(ctx))).proven(
             0.8,
             format!("{allocator} ended the program: a double free, or a write beyond a block"),
             ctx.death.at,
         )
     } else {
-        let why = "a double free, a pointer that it did not give out, or a write beyond a block";
-        claim.because(0.7, format!("{allocator} faulted on its own bookkeeping: {why}"), ctx.death.at)
+        // A program that gives a wild pointer back has a sound heap.
+        let what = "was corrupted before, or was given a pointer that is not its own";
+        Claim::new(format!("the heap of {} {what}: {allocator} faulted{by}", who(ctx))).proven(
+            0.72,
+            format!("{allocator} faulted on its own bookkeeping: a double free, or a write beyond a block"),
+            ctx.death.at,
+        )
     };
     vec![claim]
 }

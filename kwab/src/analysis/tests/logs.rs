@@ -398,7 +398,7 @@ fn printed(words: &str) -> Vec<Triage> {
 
 #[test]
 fn an_image_that_is_loaded_as_a_log_shows_it_names_the_functions_of_its_dead_program() {
-    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/trail");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/trail");
     let told = |offset: u32, name: &str| {
         let log = format!(
             "DBG {{\"type\":\"crash_report\",\"seq\":0,\"cpu\":0,\"ns\":5,\"pid\":7,\"signal\":11,\"signal_name\":\"SIGSEGV\",\

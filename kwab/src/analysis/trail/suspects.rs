@@ -53,7 +53,7 @@ pub(in crate::analysis) fn suspects(ctx: &Context<'_, '_>) -> Vec<Decider> {
 /// Whether a name says something: not a method of a type of the language, nor what `derive` wrote for one's own.
 fn tells(name: &str) -> bool {
     let is_derived = ["core::cmp::", "core::clone::", "core::ops::deref::"].iter().any(|path| name.contains(path));
-    !reach::is_served(name) && !(is_derived && name.contains(" as "))
+    !(reach::is_served(name) || is_derived && name.contains(" as "))
 }
 
 /// The frame of a fault, and what brought the values of its operands or led to the instruction.
