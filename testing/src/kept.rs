@@ -1,6 +1,6 @@
 //! Feeds the user's store of images with what is built, so that every dump of it has names without a flag.
 //!
-//! The store keeps the latest [`MOST_BYTES`]. An image that cannot be kept costs the flag `--symbols`, not the build.
+//! The store keeps the latest GiB. An image that cannot be kept costs the flag `--symbols`, not the build.
 
 use std::path::Path;
 

@@ -33,7 +33,8 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
     [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
 }
 
-/// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic can.
+/// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic
+/// can.
 pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
     if !ctx.kernel_died() {
         return None;

@@ -374,7 +374,7 @@ impl<'t> Runs<'t> {
                 if is_brief && [self.good, self.bad].iter().any(|trace| trace.origin == Origin::Rings) {
                     return;
                 }
-                // A wait that was refused for what was asked is no matter of time, if the good run never was.
+                // A wait that was refused for what was asked does not depend on time, if the good run never was.
                 if call.name == "futex"
                     && calls(self.good).any(|other| other.answer == call.answer && other.name == call.name)
                 {

@@ -29,12 +29,13 @@ pub struct OracleReport {
     pub first: Option<Divergence>,
     /// Calls just before the first difference that were the same in both runs, as `bad` shows them.
     pub before: Vec<String>,
-    /// Calls before it whose answer lies in memory, which the traces do not show, and signals that were handled, nearest
-    /// first. Present when the program itself did something else, so that an earlier answer must have misled it.
+    /// Calls before it whose answer lies in memory, which the traces do not show, and signals that were handled,
+    /// nearest first. Present when the program itself did something else, so that an earlier answer must have misled
+    /// it.
     pub suspects: Vec<String>,
-    /// Functions of the kernel that the first difference can come from, likeliest first: those that make the error, then
-    /// those that had no part in calls with right answers, nearest to the call's handler first. Empty without the image of
-    /// the kernel.
+    /// Functions of the kernel that the first difference can come from, likeliest first: those that make the error,
+    /// then those that had no part in calls with right answers, nearest to the call's handler first. Empty without the
+    /// image of the kernel.
     pub behind: Vec<String>,
     /// How many differences follow the first.
     pub later_count: usize,

@@ -5,8 +5,8 @@
 //! backslash before its last byte, so a line with a whole mark comes from the kernel or a privileged program. Other
 //! output is unchanged.
 
-/// What kwab takes for the kernel's: the beginning of an event line, of an armoured line and a parity line, of the lines
-/// of a panic, and of the line about a process that was killed because memory ran out.
+/// What kwab takes for the kernel's: the beginning of an event line, of an armoured line and a parity line, of the
+/// lines of a panic, and of the line about a process that was killed because memory ran out.
 pub const MARKS: [&[u8]; 8] = [
     b"DBG {",
     b"KW1:",

@@ -400,12 +400,16 @@ fn printed(words: &str) -> Vec<Triage> {
 fn an_image_that_is_loaded_as_a_log_shows_it_names_the_functions_of_its_dead_program() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data/trail");
     let told = |offset: u32, name: &str| {
+        let part = |start: &str, end: &str, prot: u32, offset: u32| {
+            let file = format!("\"type\":\"file\",\"prot\":{prot},\"file\":\"{name}\",\"offset\":{offset}");
+            format!("{{\"start\":\"{start}\",\"end\":\"{end}\",{file}}}")
+        };
+        let code = part("0x7f0000000000", "0x7f0000001000", 5, 0);
+        let data = part("0x7f0000001000", "0x7f0000002000", 3, offset);
         let log = format!(
-            "DBG {{\"type\":\"crash_report\",\"seq\":0,\"cpu\":0,\"ns\":5,\"pid\":7,\"signal\":11,\"signal_name\":\"SIGSEGV\",\
-             \"cmdline\":\"{name}\",\"fault_addr\":\"0x18\",\"ip\":\"0x7f0000000159\",\"regs\":{{\"rax\":\"0x0\"}},\"vmas\":[\
-             {{\"start\":\"0x7f0000000000\",\"end\":\"0x7f0000001000\",\"type\":\"file\",\"prot\":5,\"file\":\"{name}\",\"offset\":0}},\
-             {{\"start\":\"0x7f0000001000\",\"end\":\"0x7f0000002000\",\"type\":\"file\",\"prot\":3,\"file\":\"{name}\",\"offset\":{offset}}}\
-             ]}}\n"
+            "DBG {{\"type\":\"crash_report\",\"seq\":0,\"cpu\":0,\"ns\":5,\"pid\":7,\"signal\":11,\
+             \"signal_name\":\"SIGSEGV\",\"cmdline\":\"{name}\",\"fault_addr\":\"0x18\",\"ip\":\"0x7f0000000159\",\
+             \"regs\":{{\"rax\":\"0x0\"}},\"vmas\":[{code},{data}]}}\n"
         );
         let bytes = dumps_of(log.as_bytes(), "x.log").into_iter().next().expect("a crash");
         let dump = Dump::from_bytes(bytes).unwrap();
@@ -415,7 +419,7 @@ fn an_image_that_is_loaded_as_a_log_shows_it_names_the_functions_of_its_dead_pro
         (first.function.map(|function| function.name), images.problems)
     };
     assert_eq!(told(0, "trail.elf"), (Some("close_session".to_owned()), Vec::new()));
-    // Another build is loaded otherwise, and a name that was not given is no problem.
+    // Another build is loaded otherwise, and a name that was not given is not missed.
     let (function, problems) = told(0x3000, "trail.elf");
     assert!(function.is_none() && problems[0].ends_with("is not the trail.elf of this log: it is loaded otherwise"));
     assert_eq!(told(0, "other.elf"), (None, Vec::new()));

@@ -1,5 +1,5 @@
-//! Reads printed registers, whatever the architecture: `NAME: hex`, `NAME=hex`, `NAME : [<hex>]`, `NAME. 0xhex`, also in
-//! a frame of box-drawing characters, and the tables of powerpc, s390, mips and loongarch.
+//! Reads printed registers, whatever the architecture: `NAME: hex`, `NAME=hex`, `NAME : [<hex>]`, `NAME. 0xhex`, also
+//! in a frame of box-drawing characters, and the tables of powerpc, s390, mips and loongarch.
 
 use super::report::Arch;
 use super::words::{hex, text};
