@@ -279,7 +279,8 @@ fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {
         }
         Placement::Hint(hint) => {
             let pooled = request.flags.has(VmaFlags::POOL);
-            let hint = if pooled { hint.next_multiple_of(huge::HUGE) } else { page_down(hint) };
+            // One at the very end of addresses is none.
+            let hint = if pooled { hint.checked_next_multiple_of(huge::HUGE).unwrap_or(0) } else { page_down(hint) };
             if hint >= MIN_ADDR && fits(hint) && map.vmas.is_free(hint, hint + len) {
                 return Ok(hint);
             }

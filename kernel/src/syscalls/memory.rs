@@ -237,11 +237,11 @@ fn mremap(call: &mut Call<'_>) -> SysResult {
     // What there is comes before where it goes.
     let of_pool = mm.lock().vmas.find(old).map(pool::is_of_pool).ok_or(Errno::EFAULT)?;
     if of_pool {
-        old_len = old_len.next_multiple_of(HUGE);
-        new_len = new_len.next_multiple_of(HUGE);
+        let whole = |len: u64| len.checked_next_multiple_of(HUGE).ok_or(Errno::EINVAL);
+        (old_len, new_len) = (whole(old_len)?, whole(new_len)?);
         // They move and shrink, whole, and are never joined by more.
-        let whole = old.is_multiple_of(HUGE) && fixed.is_multiple_of(HUGE);
-        if !whole || new_len > old_len || flags & abi::MREMAP_DONTUNMAP != 0 {
+        let aligned = old.is_multiple_of(HUGE) && fixed.is_multiple_of(HUGE);
+        if !aligned || new_len > old_len || flags & abi::MREMAP_DONTUNMAP != 0 {
             return Err(Errno::EINVAL);
         }
     }

@@ -131,6 +131,12 @@ static void refused(void)
     char *one = mmap(NULL, 1, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | 21 << 26, -1, 0);
     check(one != MAP_FAILED && (uintptr_t)one % HUGE == 0, "its size by name, for one byte");
     RESULT(munmap(one, HUGE - 5));
+    /* Rounded up, both are beyond the last address; what the second one answers is not said. */
+    int lazy = MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | MAP_NORESERVE;
+    char *end = mmap((void *)-PAGE, HUGE, PROT_READ, lazy, -1, 0);
+    check(end != MAP_FAILED && (uintptr_t)end % HUGE == 0, "a hint at the end of addresses");
+    mremap(end, HUGE, -PAGE, MREMAP_MAYMOVE, NULL);
+    munmap(end, HUGE);
     int fd = open("/proc/self/exe", O_RDONLY);
     check(mmap(NULL, HUGE, PROT_READ, MAP_PRIVATE | MAP_HUGETLB, fd, 0) == MAP_FAILED && errno == EINVAL, "a file");
     int flags = MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED;
