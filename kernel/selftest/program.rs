@@ -117,8 +117,8 @@ pub(crate) fn syscall(frame: &mut UserFrame) {
     frame.set_result(frame.syscall_number() + 0x100);
 }
 
-/// What a signal frame does: the FPU state goes to user memory, is changed there, and comes back; unsound images are
-/// refused.
+/// What a signal frame does: the FPU state goes to user memory, is changed there, and comes back; an unsound image is
+/// refused, and the state is the initial one then.
 fn exchange_vector() {
     const XMM0: usize = 160;
     const HEADER_RESERVED: usize = 512 + 16;
@@ -136,7 +136,7 @@ fn exchange_vector() {
     assert!(running::save_fpu(UserAddr(LAZY.start)).is_ok(), "the page could have been mapped");
     let found =
         running::save_fpu(UserAddr(LAZY.start)).and_then(|()| user::read::<u64>(UserAddr(LAZY.start).add(XMM0)));
-    say!("state kept: {:#x}", found.unwrap_or(0));
+    say!("state after a refusal: {:#x}", found.unwrap_or(1));
     assert!(running::load_fpu(at).is_ok());
 }
 

@@ -112,6 +112,7 @@ fn servers_are_asked_where_the_user_names_some_and_only_the_right_image_is_used(
         text(&call.args(["inspect", "core.kwab", "--section", "bt"]).output().expect("runs").stdout)
     };
     let asked = || fs::read_to_string(at.join("asked")).unwrap_or_default();
+    let times = || asked().lines().filter(|line| line.contains(ID)).count();
     client(at, &format!("echo {}/elsewhere/process", at.display()));
     let bare = asks("");
     assert!(!bare.contains("process.c:") && asked().is_empty(), "{bare}");
@@ -120,7 +121,9 @@ fn servers_are_asked_where_the_user_names_some_and_only_the_right_image_is_used(
     assert_eq!(asked(), format!("debuginfo {ID} 60\n"));
     for wrong in ["exit 1", "echo elsewhere/process", "echo /bin/sh", "cat /dev/zero | head -c 1000000"] {
         client(at, wrong);
+        let before = times();
         assert_eq!(asks("http://127.0.0.1:1"), bare, "{wrong}");
+        assert_eq!(times(), before + 1, "asked for once: {wrong}");
     }
 }
 

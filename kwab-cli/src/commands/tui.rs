@@ -26,6 +26,7 @@ pub(crate) fn run(arguments: &Tui, color: Color) -> Result<ExitCode> {
         sources: kwab_tui::load::Sources {
             symbols: arguments.symbols.paths.clone(),
             force: arguments.symbols.force,
+            kept: true,
             backing: arguments.backing.clone(),
             is_asked: false,
         },

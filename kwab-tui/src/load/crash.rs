@@ -147,6 +147,9 @@ fn conclude(
     }
     let beside = kwab::pack::images_beside(Path::new(name));
     let mut finder = Finder::new(paths, sources.force).and_beside(beside);
+    if !sources.kept {
+        finder = finder.with_debug_dirs(Vec::new());
+    }
     let mut watch = Watch { generation, what: IMAGES, current, send };
     let looked = finder.look(&mut |done, total| watch.told(done, total));
     watch.finished();

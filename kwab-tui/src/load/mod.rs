@@ -37,6 +37,8 @@ pub struct Sources {
     pub symbols: Vec<PathBuf>,
     /// Use images with another build-id too.
     pub force: bool,
+    /// Look for images where the user keeps them too: in the store, in the system's debug directory, on servers.
+    pub kept: bool,
     /// Whether the user has named images since the start, and is told what has come of it.
     pub is_asked: bool,
     /// Initramfs or directory with the files behind pages.

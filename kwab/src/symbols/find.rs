@@ -65,7 +65,8 @@ pub struct Finder {
     search_paths: Vec<SearchPath>,
     debug_dirs: Vec<PathBuf>,
     force: bool,
-    fetches: bool,
+    /// Servers that may have debug files; `None` when none is to be asked.
+    servers: Option<debuginfod::Servers>,
     taken: Vec<PathBuf>,
     took_beside: bool,
 }
@@ -112,7 +113,7 @@ impl Finder {
             search_paths: paths.into_iter().map(search).collect(),
             debug_dirs,
             force,
-            fetches: true,
+            servers: Some(debuginfod::Servers::default()),
             taken: Vec::new(),
             took_beside: false,
         }
@@ -158,7 +159,7 @@ impl Finder {
     /// Asks no server, whatever `DEBUGINFOD_URLS` says.
     #[must_use]
     pub fn offline(mut self) -> Self {
-        self.fetches = false;
+        self.servers = None;
         self
     }
 
@@ -227,8 +228,11 @@ impl Finder {
             return Ok(ImageBytes::File(path));
         }
         if let Some(right) = right {
-            let lines = || self.linked(&right).or_else(|| self.fetched(id));
-            let apart = if right.debug_info { None } else { lines() };
+            let mut apart = None;
+            if !right.debug_info {
+                apart = self.linked(&right);
+                apart = apart.or_else(|| self.fetched(id));
+            }
             return Ok(apart.map_or(right.bytes, ImageBytes::File));
         }
         if let Some(path) = self.fetched(id) {
@@ -276,7 +280,8 @@ impl Finder {
             let remark = search.looked.as_ref()?.remark.as_ref()?;
             Some(format!("{}: {remark}", search.path.display()))
         };
-        named.filter_map(remark).collect()
+        let unasked = self.servers.as_ref().and_then(debuginfod::Servers::remark);
+        named.filter_map(remark).chain(unasked).collect()
     }
 
     /// The debug file that an image without line tables names.
@@ -287,8 +292,8 @@ impl Finder {
         }
     }
 
-    fn fetched(&self, id: &[u8]) -> Option<PathBuf> {
-        self.fetches.then(|| debuginfod::find(id)).flatten()
+    fn fetched(&mut self, id: &[u8]) -> Option<PathBuf> {
+        self.servers.as_mut().and_then(|servers| servers.find(id))
     }
 
     fn not_found(&self, wanted: Wanted<'_>) -> FindError {
