@@ -94,17 +94,20 @@ fn load_mapped(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images:
             files.entry((pid, text(Some(path)))).or_default().push(vma);
         }
     }
+    let mut open: HashMap<String, Option<Arc<Image>>> = HashMap::new();
     for ((pid, path), mapped) in files.into_iter().take(MOST_MAPPED) {
-        let wanted = Wanted { build_id: None, name: Some(&path) };
-        let Ok(bytes) = finder.find(wanted) else { continue };
-        match Image::from_bytes(bytes, cache) {
-            Ok(image) => match by_mappings(&image, &mapped) {
-                Some(bias) => images.symbols.add(LoadedImage::new(Arc::new(image), bias, Some(pid))),
-                None => images
-                    .problems
-                    .push(format!("{} is not the {path} of this log: it is loaded otherwise", image.name())),
-            },
-            Err(error) => images.problems.push(error.to_string()),
+        let image = open.entry(path.clone()).or_insert_with(|| {
+            let bytes = finder.find(Wanted { build_id: None, name: Some(&path) }).ok()?;
+            let image = Image::from_bytes(bytes, cache);
+            image.map(Arc::new).map_err(|error| images.problems.push(error.to_string())).ok()
+        });
+        let Some(image) = image else { continue };
+        match by_mappings(image, &mapped) {
+            Some(bias) => images.symbols.add(LoadedImage::new(Arc::clone(image), bias, Some(pid))),
+            None => {
+                let problem = format!("{} is not the {path} of this log: it is loaded otherwise", image.name());
+                images.problems.push(problem);
+            }
         }
     }
 }

@@ -84,7 +84,7 @@ pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<Stri
 /// that only the call with the wrong answer is made of (spectrum-based fault localisation, here over the calls that the
 /// machine code makes).
 pub(crate) struct Spectrum<'s> {
-    anatomy: Anatomy<'s>,
+    graph: CallGraph<'s>,
     /// For each function how many of the calls that were answered right are made of it.
     right: HashMap<String, usize>,
 }
@@ -92,9 +92,9 @@ pub(crate) struct Spectrum<'s> {
 impl<'s> Spectrum<'s> {
     /// Of the calls with these numbers, which were answered right.
     pub(crate) fn of(symbols: &'s Symbols, right: impl IntoIterator<Item = i64>) -> Self {
-        let mut spectrum = Self { anatomy: Anatomy::of(symbols), right: HashMap::new() };
+        let mut spectrum = Self { graph: CallGraph::of(symbols), right: HashMap::new() };
         for nr in right {
-            for name in spectrum.anatomy.call(nr) {
+            for name in spectrum.graph.call(nr) {
                 *spectrum.right.entry(name).or_default() += 1;
             }
         }
@@ -104,16 +104,16 @@ impl<'s> Spectrum<'s> {
     /// The functions that an answer of a system call can come from: of an error those that make it, then those that the
     /// call is made of.
     pub(crate) fn behind_call(&mut self, nr: i64, errno: Option<Errno>) -> Vec<String> {
-        let makers = errno.map(|errno| makers(self.anatomy.symbols, nr, errno)).unwrap_or_default();
-        let parts = self.anatomy.call(nr);
+        let makers = errno.map(|errno| makers(self.graph.symbols, nr, errno)).unwrap_or_default();
+        let parts = self.graph.call(nr);
         makers.into_iter().chain(self.ranked(parts)).collect()
     }
 
     /// The functions that deliver a signal to its handler.
     pub(crate) fn behind_signal(&mut self) -> Vec<String> {
         let parts = keepers::HANDLER.iter().flat_map(|name| {
-            let start = start_of(self.anatomy.symbols, name);
-            start.map_or_else(Vec::new, |start| self.anatomy.parts(start, MOST_RANKED, SHALLOW))
+            let start = start_of(self.graph.symbols, name);
+            start.map_or_else(Vec::new, |start| self.graph.parts(start, MOST_RANKED, SHALLOW))
         });
         let parts = parts.collect();
         self.ranked(parts)
@@ -181,12 +181,12 @@ fn all_parts(symbols: &Symbols, nr: i64, enough: usize) -> Vec<String> {
 }
 
 fn parts_from(symbols: &Symbols, start: u64, enough: usize) -> Vec<String> {
-    Anatomy::of(symbols).parts(start, enough, SHALLOW)
+    CallGraph::of(symbols).parts(start, enough, SHALLOW)
 }
 
 /// What one function is made of.
 #[derive(Default)]
-struct Organs {
+struct GraphNode {
     /// Itself and the functions that were inlined into it, the outermost of each place first.
     names: Vec<String>,
     /// Where the functions begin that it calls.
@@ -194,12 +194,12 @@ struct Organs {
 }
 
 /// What functions are made of, each looked at once.
-struct Anatomy<'s> {
+struct CallGraph<'s> {
     symbols: &'s Symbols,
-    known: HashMap<u64, Rc<Organs>>,
+    known: HashMap<u64, Rc<GraphNode>>,
 }
 
-impl<'s> Anatomy<'s> {
+impl<'s> CallGraph<'s> {
     fn of(symbols: &'s Symbols) -> Self {
         Self { symbols, known: HashMap::new() }
     }
@@ -215,40 +215,40 @@ impl<'s> Anatomy<'s> {
         let mut seen = BTreeSet::from([start]);
         let (mut found, mut listed) = (Vec::new(), HashSet::new());
         while let Some((function, depth)) = queue.pop_front() {
-            let organs = self.organs(function);
-            found.extend(organs.names.iter().filter(|name| listed.insert((*name).clone())).cloned());
+            let node = self.node(function);
+            found.extend(node.names.iter().filter(|name| listed.insert((*name).clone())).cloned());
             if found.len() >= enough {
                 break;
             }
             if depth < deepest {
-                let new = organs.calls.iter().filter(|target| seen.insert(**target));
+                let new = node.calls.iter().filter(|target| seen.insert(**target));
                 queue.extend(new.map(|target| (*target, depth + 1)));
             }
         }
         found
     }
 
-    fn organs(&mut self, function: u64) -> Rc<Organs> {
+    fn node(&mut self, function: u64) -> Rc<GraphNode> {
         if let Some(known) = self.known.get(&function) {
             return known.clone();
         }
-        let mut organs = Organs::default();
+        let mut node = GraphNode::default();
         for (at, target) in trail::places(self.symbols, function) {
             let location = self.symbols.resolve(at, None, Probe::Exact);
             // The outermost is written first: it is nearer to the handler.
             let inner = location.frames.iter().rev().filter_map(|frame| frame.function.as_deref());
             let bare = location.function().filter(|_| location.frames.is_empty()).map(|name| &**name);
             for name in inner.chain(bare).map(blame::owner) {
-                if role(&name) == Role::Suspect && !is_served(&name) && !organs.names.contains(&name) {
-                    organs.names.push(name);
+                if role(&name) == Role::Suspect && !is_served(&name) && !node.names.contains(&name) {
+                    node.names.push(name);
                 }
             }
-            let target = target.filter(|target| !organs.calls.contains(target) && is_suspect(self.symbols, *target));
-            organs.calls.extend(target);
+            let target = target.filter(|target| !node.calls.contains(target) && is_suspect(self.symbols, *target));
+            node.calls.extend(target);
         }
-        let organs = Rc::new(organs);
-        self.known.insert(function, organs.clone());
-        organs
+        let node = Rc::new(node);
+        self.known.insert(function, node.clone());
+        node
     }
 }
 

@@ -268,11 +268,12 @@ pub(super) fn killed_for_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.program_died() || ctx.death.signal != Some(SIGKILL) {
         return Vec::new();
     }
-    let pid = ctx.death.pid.map(|pid| pid.to_string()).unwrap_or_default();
+    // `killed process 3 (` of this kernel and of Linux: the digits alone may be part of a time or of another number.
+    let victim = format!("process {} (", ctx.death.pid.unwrap_or_default());
     let said = ctx.case.logs.iter().rev().take(MOST_LOGS).find_map(|chunk| {
         let is_told = |line: &&str| {
             let lower = line.to_lowercase();
-            lower.contains("out of memory") && lower.contains(&pid)
+            lower.contains("out of memory") && lower.contains(&victim)
         };
         Some((without_level(text(chunk.bytes).lines().find(is_told)?).to_owned(), chunk.at))
     });

@@ -4,6 +4,7 @@
 //! on, and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it
 //! waits. Of sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
 
+use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
 
 use super::tasks::{blame_of, is_asleep, label, lock_name, party};
@@ -282,7 +283,10 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
 
 /// A processor that ran the kernel before there was a thread: it never came out of its own start.
 fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
-    if !ctx.case.tasks.is_empty() || ring(set)? != 0 {
+    // Thread 0 of a processor is its idle loop, and a list of tasks that is lost says nothing.
+    let is_of_none = set.tid.is_none() && set.pid.is_none() && ctx.case.tasks.is_empty();
+    let is_lost = ctx.case.is_cut() || !ctx.case.weakness(&[SectionKind::TASKS]).is_empty();
+    if !is_of_none || is_lost || ring(set)? != 0 {
         return None;
     }
     let frames = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);

@@ -102,6 +102,27 @@ fn a_set_up_call_that_failed_before_an_endless_wait_is_evidence_and_its_error_is
 }
 
 #[test]
+fn a_program_that_was_killed_died_of_no_lack_of_memory_that_killed_another() {
+    use kwab_format::record::LogChunk;
+
+    let told = |line: &'static str| {
+        let cause = Cause {
+            kind: Some(CauseKind::FATAL_SIGNAL),
+            signal: Some(9),
+            pid: Some(3),
+            in_kernel: Some(false),
+            ..stopped()
+        };
+        let chunk = LogChunk { bytes: Some(line.as_bytes()), ..LogChunk::default() };
+        let maker = ours().put(C, &cause).put(SectionKind::LOG, &chunk);
+        judge_as(&Symbols::new(), &maker).hypotheses.iter().any(|found| found.rule == "OOM-KILL")
+    };
+    assert!(told("<4>[    3.586060] Out of memory: killed process 3 (tail), 477556 KiB resident\n"));
+    assert!(told("Out of memory: Killed process 3 (stress) total-vm:2400000kB\n"));
+    assert!(!told("<4>[    3.586060] Out of memory: killed process 13 (tail), 333 KiB resident\n"));
+}
+
+#[test]
 fn the_error_that_the_log_ends_with_is_told_of_a_panic() {
     use kwab_format::record::LogChunk;
 
@@ -347,9 +368,12 @@ fn a_processor_that_never_comes_out_of_the_kernel_s_start_is_told_by_its_stack()
     let values = regs(&[(RegId::RIP, read), (RegId::RSP, 0xffff_8000_0000_1000), (RegId::CS, 0x10)]);
     let set = Registers { role: Some(RegisterRole::STOPPED), regs: Some(List::new(&values)), ..Registers::default() };
     let early = ours().put(C, &stopped()).put(SectionKind::REGISTERS, &set);
+    let idle = Registers { tid: Some(0), ..set };
+    let idle = ours().put(C, &stopped()).put(SectionKind::REGISTERS, &idle);
     let (claim, place) = ("a processor stays in the kernel", ", before the first thread runs");
     let first = |maker: &Maker| judge_as(&symbols, maker).hypotheses[0].claim.clone();
     assert!(first(&early).starts_with(claim) && first(&early).ends_with(place), "{}", first(&early));
+    assert!(!first(&idle).contains(place), "the idle loop: {}", first(&idle));
     // With threads the idle loop may be what it ran.
     let later = early.put(SectionKind::TASKS, &sleeper(2, 1, "read"));
     assert!(!first(&later).contains(place), "{}", first(&later));
