@@ -90,7 +90,6 @@ fn selects_nothing(step: &Step) -> bool {
         Step::Command(row) => matches!(
             ACTIONS[*row].command,
             Sort | Reverse
-                | Group
                 | Detail
                 | DetailDown
                 | DetailUp
@@ -119,6 +118,21 @@ fn selects_nothing(step: &Step) -> bool {
     }
 }
 
+/// The dumps of the selected row of the list of dumps: all of a group.
+fn dumps(driven: &Driven) -> Vec<String> {
+    let workspace = driven.app.workspace();
+    let row = workspace.selected().filter(|_| workspace.shown_crash().is_none());
+    let catalogue = workspace.catalogue().view();
+    row.map_or_else(Vec::new, |row| catalogue.paths(row).into_iter().map(str::to_string).collect())
+}
+
+/// Grouping keeps the selected dump, or selects the heading it is folded behind; without groups, a heading becomes one
+/// of its dumps.
+fn is_regrouped(before: &[String], after: &[String]) -> bool {
+    let within = |some: &[String], all: &[String]| some.iter().all(|dump| all.contains(dump));
+    within(before, after) || (!after.is_empty() && within(after, before))
+}
+
 fn run(dump: &str, steps: &[Step]) {
     folder();
     drive(Driven::new(dump, (80, 24)), steps);
@@ -126,12 +140,16 @@ fn run(dump: &str, steps: &[Step]) {
 
 fn drive(mut driven: Driven, steps: &[Step]) {
     for step in steps {
-        let before = meaning(&driven);
+        let (before, dumps_before) = (meaning(&driven), dumps(&driven));
         act(&mut driven, step);
         holds(&driven);
         driven.buffer();
         if selects_nothing(step) && before.is_some() {
             assert_eq!(meaning(&driven), before, "{step:?} has selected something else");
+        }
+        if matches!(step, Step::Command(row) if ACTIONS[*row].command == Command::Group) {
+            let after = dumps(&driven);
+            assert!(is_regrouped(&dumps_before, &after), "{step:?}: {dumps_before:?} became {after:?}");
         }
     }
     // Resizing and drawing select nothing.
