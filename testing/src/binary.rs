@@ -7,10 +7,9 @@ use anyhow::Result;
 use crate::paths;
 use crate::process::Call;
 
-/// Builds `kwab` and returns the program. `testing` is chosen with it, so that the library is built with the features
-/// that `cargo xtask` has it with, and only once.
+/// Builds `kwab` and returns the program; nothing is to be built if nothing has changed since `cargo xtask` was entered.
 pub fn kwab() -> Result<PathBuf> {
-    let chosen = ["--package", "testing", "--package", "kwab-cli", "--bin", "kwab"];
-    Call::cargo().args(["build", "--locked"]).args(chosen).folder(paths::root()).build("building kwab")?;
+    let call = Call::cargo().args(["build", "--locked"]).args(stage::CHOSEN).folder(paths::root());
+    call.build("building kwab")?;
     Ok(paths::target().join("debug/kwab"))
 }

@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let enter = || -> io::Result<ExitCode> {
         let program = env::current_exe()?.with_file_name("xtask");
         let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-        build.args(["build", "--package", "testing", "--bin", "xtask"]);
+        build.arg("build").args(stage::CHOSEN);
         if let Some(folder) = env::var_os("CARGO_MANIFEST_DIR") {
             build.args(["--manifest-path".into(), {
                 let mut path = folder;
@@ -21,7 +21,7 @@ fn main() -> ExitCode {
                 path
             }]);
         }
-        match stage::run("building cargo xtask", &mut build, None)? {
+        match stage::run("building cargo xtask and kwab", &mut build, None)? {
             Some(Ended { status, .. }) if status.success() => {
                 Err(Command::new(program).args(env::args_os().skip(1)).exec())
             }
