@@ -57,7 +57,10 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Whether a row is wanted, but for its time.
     pub(super) fn has(&self, row: &Row) -> bool {
-        let is_crash = || !matches!(row.entry.kind.as_str(), "recording" | "lost" | "unreadable");
+        let is_crash = || {
+            let is_none = matches!(row.entry.kind.as_str(), "recording" | "lost" | "unreadable");
+            !is_none && !row.entry.is_quiet_live()
+        };
         self.builds.as_ref().is_none_or(|builds| builds.iter().any(|build| build == row.build()))
             && self.signatures.as_ref().is_none_or(|new| is_crash() && new.contains(&row.entry.signature))
     }
