@@ -6,11 +6,12 @@
 //! its schema cannot run functions, and its strings pass the terminal's filter. A catalogue without an index is a store
 //! in memory, so that every question is asked in one way.
 //!
-//! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`builds`] says which build is
-//! the newest, [`history`] what came when, and [`export`] gives all.
+//! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`gathered`] groups what a filter leaves,
+//! [`builds`] says which build is the newest, [`history`] what came when, and [`export`] gives all.
 
 mod builds;
 mod export;
+mod gathered;
 mod groups;
 mod history;
 mod read;
@@ -30,8 +31,9 @@ use crate::failure::shown;
 
 pub(crate) use builds::{Build, Wanted};
 pub(crate) use export::Sequence;
+pub(crate) use gathered::{Gathered, Gathering};
 pub(crate) use history::{Aged, Course};
-pub(crate) use read::Streamed;
+pub(crate) use read::{Groups, Streamed};
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.
 const APPLICATION: i32 = 0x6b77_6162;

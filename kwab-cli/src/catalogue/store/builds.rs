@@ -55,6 +55,11 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Whether a row is wanted.
+    pub(super) fn is_wanted(&self, wanted: &Wanted, row: &Row) -> bool {
+        wanted.since_ns.is_none_or(|since| row.when_ns() >= since) && self.has(row)
+    }
+
     /// Whether a row is wanted, but for its time.
     pub(super) fn has(&self, row: &Row) -> bool {
         let is_crash = || {
