@@ -7,10 +7,12 @@
 //! in memory, so that every question is asked in one way.
 //!
 //! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`gathered`] groups what a filter leaves,
-//! [`builds`] says which build is the newest, [`history`] what came when, and [`export`] gives all.
+//! [`builds`] says which build is the newest, [`history`] what came when, [`fates`] what may go, and [`export`] gives
+//! all.
 
 mod builds;
 mod export;
+mod fates;
 mod gathered;
 mod groups;
 mod history;
@@ -31,8 +33,9 @@ use crate::failure::shown;
 
 pub(crate) use builds::{Build, Wanted};
 pub(crate) use export::Sequence;
+pub(crate) use fates::{Aged, Fate, Leaving, Total};
 pub(crate) use gathered::{Gathered, Gathering};
-pub(crate) use history::{Aged, Course};
+pub(crate) use history::Course;
 pub(crate) use read::{Groups, Streamed};
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.

@@ -371,7 +371,7 @@ pub(super) fn unsorted(mut name: Vec<u8>) -> Vec<u8> {
 }
 
 /// A path and its marks, in this order.
-fn read_found(row: &Columns<'_>) -> rusqlite::Result<Found> {
+pub(super) fn read_found(row: &Columns<'_>) -> rusqlite::Result<Found> {
     let stamp =
         Stamp { bytes: whole(row, 1)?, modified_ns: row.get(2)?, changed_ns: row.get(3)?, inode: whole(row, 4)? };
     Ok(Found { name: unsorted(row.get(0)?), stamp })
