@@ -74,7 +74,7 @@ impl Chosen {
 impl Store {
     /// The builds that dumps name, the oldest first.
     pub(crate) fn builds(&self) -> Result<Vec<Build>, StoreError> {
-        const ALL: &str = "SELECT build, min(happened_ns), max(happened_ns), count(*) FROM dump WHERE build <> ''
+        const ALL: &str = "SELECT build, min(first_ns), max(last_ns), sum(dumps) FROM tally WHERE build <> ''
             GROUP BY build ORDER BY 2, 1";
         const ONE: &str = "SELECT commit_id, kernel FROM dump WHERE build = ?1 LIMIT 1";
         self.ask(|at| {
@@ -122,7 +122,7 @@ impl Store {
 
     fn signatures(&self, build: &str) -> Result<BTreeSet<String>, StoreError> {
         self.ask(|at| {
-            let mut query = at.prepare_cached("SELECT DISTINCT signature FROM dump WHERE build = ?1")?;
+            let mut query = at.prepare_cached("SELECT signature FROM tally WHERE build = ?1")?;
             query.query_map(params![build], |row| row.get(0))?.collect()
         })
     }

@@ -27,15 +27,16 @@ impl Store {
         builds: &[String],
         since_ns: Option<i64>,
     ) -> Result<Vec<Course>, StoreError> {
-        const COUNTS: &str = "SELECT signature, count(*), min(happened_ns), max(happened_ns) FROM dump
-            WHERE build = ?1 AND (?2 IS NULL OR happened_ns >= ?2) GROUP BY signature";
+        const ALL: &str = "SELECT signature, dumps, first_ns, last_ns FROM tally WHERE build = ?1 AND ?2 IS NULL";
+        const SINCE: &str = "SELECT signature, count(*), min(happened_ns), max(happened_ns) FROM dump
+            WHERE build = ?1 AND happened_ns >= ?2 GROUP BY signature";
         const NEWEST: &str = "SELECT file, position FROM dump WHERE build = ?1 AND signature = ?2
             ORDER BY happened_ns DESC LIMIT 1";
         self.ask(|at| {
             /// First and last time, and dumps by build.
             type Sums = (i64, i64, BTreeMap<usize, u64>);
             let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
-            let mut counts = at.prepare(COUNTS)?;
+            let mut counts = at.prepare(if since_ns.is_some() { SINCE } else { ALL })?;
             for (index, build) in builds.iter().enumerate() {
                 let mut rows = counts.query((build, since_ns))?;
                 while let Some(row) = rows.next()? {
