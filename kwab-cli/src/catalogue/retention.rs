@@ -208,7 +208,7 @@ mod tests {
                 Row { entry, hypotheses: Vec::new(), build_id, commit, modified_ns: below(60) as i64 }
             };
             let rows: Vec<Row> = (0..=below(3)).map(|_| row(&mut below)).collect();
-            files.push((format!("d{:02}.kwab", number), 1 + below(9), rows));
+            files.push((format!("d{number:02}.kwab"), 1 + below(9), rows));
         }
         let mut store = Store::in_memory(Path::new("x")).expect("made");
         for (name, bytes, rows) in &files {

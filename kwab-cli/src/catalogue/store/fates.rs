@@ -48,7 +48,7 @@ pub(crate) struct Leaving {
 pub(crate) struct Total {
     /// How many they are.
     pub files: u64,
-    /// Their bytes.
+    /// Their lengths together.
     pub bytes: u64,
 }
 

@@ -12,7 +12,7 @@ use kwab::report::catalogue::{CatalogueEntry, Group, Order};
 use kwab::report::filter::Filter;
 
 use super::builds::{Chosen, Wanted};
-use super::read::{Groups, Head};
+use super::read::{Groups, Head, Place};
 use super::{Store, StoreError};
 use crate::catalogue::row::Row;
 
@@ -20,9 +20,6 @@ use crate::catalogue::row::Row;
 const HELD: usize = 8;
 /// Groups, and different signatures in them, that are held; of more the caller groups in another way.
 const MOST: usize = 16 << 10;
-
-/// A dump by its file's number and its position there.
-pub(crate) type Place = (i64, i64);
 
 /// The order of dumps in a group: as the store sorts them, equal ones as they come, by their paths.
 type When = (bool, Option<i64>, Option<u32>, Option<i64>, u64);

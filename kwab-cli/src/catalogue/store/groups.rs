@@ -11,16 +11,13 @@ use kwab::analysis::LIKELY;
 use kwab::report::catalogue::arrange;
 use rusqlite::{Transaction, params};
 
-use super::read::{ORDERED, one_dump, read_row, sorted};
+use super::read::{ORDERED, Place, one_dump, read_row, sorted};
 use super::write::bug_of;
 use super::{Store, StoreError};
 use crate::catalogue::scan::{Found, Stamp};
 
 /// A process that died, its id, the processor.
 type Death = (String, Option<u32>, Option<u32>);
-
-/// A dump by its file's number and its position there.
-type Place = (i64, i64);
 
 impl Store {
     /// Counts what has changed, and keeps the marks of the directories: from now on the store is finished.

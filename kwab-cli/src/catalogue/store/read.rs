@@ -9,11 +9,13 @@ use serde::ser::{Error as _, SerializeSeq as _, SerializeStruct as _};
 use serde::{Serialize, Serializer};
 
 use super::builds::Wanted;
-use super::gathered::Place;
 use super::{Store, StoreError};
 use crate::catalogue::row::Row;
 use crate::catalogue::scan::{Found, Stamp, path_of};
 use crate::failure::shown;
+
+/// A dump by its file's number and its position there.
+pub(crate) type Place = (i64, i64);
 
 /// What [`read_row`] reads.
 pub(super) const COLUMNS: &str = "file.path, file.modified_ns, number, kind, victim, cause, place, signature, process,
@@ -113,7 +115,8 @@ impl Store {
         mut each: impl FnMut(Found, (i64, Place), Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode, bug, dump.file, position FROM dump JOIN file ON file.id = dump.file
+            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode, bug, dump.file, position
+            FROM dump JOIN file ON file.id = dump.file
             WHERE (?1 IS NULL OR happened_ns >= ?1) AND (?2 IS NULL OR build = ?2) ORDER BY file.path, position"
         );
         let chosen = self.chosen(wanted)?;
@@ -176,7 +179,7 @@ impl Store {
     }
 
     /// The dump at a place.
-    pub(super) fn dump_at(&self, folder: &Path, (file, position): (i64, i64)) -> Result<Option<Row>, StoreError> {
+    pub(super) fn dump_at(&self, folder: &Path, (file, position): Place) -> Result<Option<Row>, StoreError> {
         self.ask(|at| {
             let mut query = at.prepare_cached(&one_dump())?;
             query.query_row([file, position], |row| read_row(row, folder)).optional()
