@@ -97,6 +97,23 @@ fn two_live_captures_are_not_two_bugs_and_every_page_says_that_nothing_died() {
 }
 
 #[test]
+fn a_capture_of_a_machine_that_lives_fails_no_run_of_ci_and_is_said() {
+    let folder = folder();
+    let served = guest(folder.path(), false);
+    let output = run(folder.path(), &["capture", "--qmp", "qmp", "--wait", "0", "-o", "a.kwab"]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    served.join().expect("it ran");
+    std::fs::write(folder.path().join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    let output = run(folder.path(), &["ci", "a.kwab", "--baseline", "known.toml", "--md", "summary.md"]);
+    let page = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(0), "{page}");
+    let said = "quiet    1 dump of a living machine without a likely bug, which fails no run\n";
+    assert!(page.starts_with("no new crash, 0 known") && page.ends_with(said), "{page}");
+    let summary = std::fs::read_to_string(folder.path().join("summary.md")).expect("written");
+    assert!(summary.contains("Not counted: 1 dump of a living machine without a likely bug.\n"), "{summary}");
+}
+
+#[test]
 fn a_guest_that_dumps_by_itself_leaves_no_file() {
     let folder = folder();
     let served = guest(folder.path(), true);

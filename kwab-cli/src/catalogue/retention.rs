@@ -5,7 +5,7 @@
 //! file has the marks of the index, and it is renamed before it is removed, so that a dump that another program puts in
 //! its place meanwhile is put back.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::VecDeque;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -15,7 +15,7 @@ use std::path::Path;
 use rustix::fs::{AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, openat2, renameat_with, statat, unlinkat};
 
 use super::scan::Found;
-use super::store::{Aged, Store, StoreError};
+use super::store::{Aged, Fate, Leaving, Store, StoreError, Total};
 
 /// What is to stay.
 #[derive(Debug, Clone, Copy)]
@@ -26,110 +26,122 @@ pub(crate) struct Rule {
     pub max_bytes: Option<u64>,
 }
 
-/// A file that may go.
-#[derive(Debug, Clone)]
-pub(crate) struct Leaving {
-    /// Its path and its marks.
-    pub file: Found,
-    /// The signatures of its dumps.
-    pub signatures: Vec<String>,
-    /// When the last of its dumps happened, nanoseconds since 1970.
-    pub happened_ns: i64,
-}
-
-/// What goes and what stays.
-#[derive(Debug, Default)]
+/// What goes and what stays; the files that go are in temporary tables of the store.
+#[derive(Debug)]
 pub(crate) struct Plan {
-    /// The files that may go, oldest first.
-    pub leaving: Vec<Leaving>,
-    /// All files of the index.
-    pub files: u64,
-    /// Their lengths together.
-    pub bytes: u64,
-    /// Bytes of what stays.
-    pub staying: u64,
+    store: Store,
+    /// All files with dumps.
+    pub all: Total,
 }
 
 /// Chooses what may go: first what is more than a signature keeps, then the oldest until the rest is small enough.
 ///
 /// # Errors
-/// When the store cannot be read.
-pub(crate) fn plan(store: &Store, rule: Rule) -> Result<Plan, StoreError> {
-    let mut files: BTreeMap<i64, Leaving> = BTreeMap::new();
-    let mut judged = Judged::default();
-    let mut signature = String::new();
-    let mut dumps = Vec::new();
-    store.aged(|Aged { id, file, signature: of, happened_ns, is_readable }| {
-        if of != signature {
-            judged.judge(&mut dumps, rule.keep);
-            signature.clone_from(&of);
-        }
-        if is_readable {
-            dumps.push(id);
-        } else {
-            judged.bound.insert(id);
-        }
-        let known = files.entry(id).or_insert_with(|| Leaving { file, signatures: Vec::new(), happened_ns });
-        known.happened_ns = known.happened_ns.max(happened_ns);
-        known.signatures.push(of);
-        known.signatures.dedup();
-    })?;
-    judged.judge(&mut dumps, rule.keep);
-    let bytes: u64 = files.values().map(|one| one.file.stamp.bytes).sum();
-    let mut plan = Plan { files: files.len() as u64, bytes, staying: bytes, leaving: Vec::new() };
-    let mut free: Vec<(i64, Leaving)> = files.into_iter().filter(|(id, _)| !judged.bound.contains(id)).collect();
-    free.sort_by(|(_, a), (_, b)| (a.happened_ns, &a.file.name).cmp(&(b.happened_ns, &b.file.name)));
-    let (surplus, rest): (Vec<_>, Vec<_>) = free.into_iter().partition(|(id, _)| !judged.kept.contains(id));
-    let too_many = |staying| rule.max_bytes.is_some_and(|most| staying > most);
-    for (_, one) in surplus {
-        plan.leave(one);
-    }
-    for (_, one) in rest {
-        if too_many(plan.staying) {
-            plan.leave(one);
-        }
-    }
-    plan.leaving.sort_by(|a, b| (a.happened_ns, &a.file.name).cmp(&(b.happened_ns, &b.file.name)));
-    Ok(plan)
+/// When the store cannot be read, or there is no room for temporary files.
+pub(crate) fn plan(store: Store, rule: Rule) -> Result<Plan, StoreError> {
+    let mut course = Course { keep: rule.keep, ..Course::default() };
+    let all = store.judge(|dump, set| course.judge(dump, set))?;
+    store.let_go(all, rule.max_bytes)?;
+    Ok(Plan { store, all })
 }
 
 impl Plan {
-    fn leave(&mut self, one: Leaving) {
-        self.staying = self.staying.saturating_sub(one.file.stamp.bytes);
-        self.leaving.push(one);
+    /// What goes, in files and bytes.
+    pub(crate) fn total(&self) -> Result<Total, StoreError> {
+        self.store.leaving_total()
+    }
+
+    /// The files that go, the oldest first.
+    pub(crate) fn leaving(&self) -> impl Iterator<Item = Result<Leaving, StoreError>> {
+        let mut last = Some(0);
+        let batches = std::iter::from_fn(move || {
+            let batch = self.store.leaving_after(last?);
+            last = batch.as_ref().ok().and_then(|batch| batch.last()).map(|one| one.number);
+            match batch {
+                Ok(batch) if batch.is_empty() => None,
+                batch => Some(batch),
+            }
+        });
+        batches.flat_map(|batch| match batch {
+            Ok(batch) => batch.into_iter().map(Ok).collect(),
+            Err(error) => vec![Err(error)],
+        })
+    }
+
+    /// Removes the files below a directory, each only if it is what was indexed; gives those that stay, and why.
+    ///
+    /// # Errors
+    /// When the temporary tables cannot be read.
+    pub(crate) fn remove(&self, folder: &Folder) -> Result<Vec<(Leaving, String)>, StoreError> {
+        let mut stayed = Vec::new();
+        for one in self.leaving() {
+            let one = one?;
+            if let Err(why) = remove_one(&folder.0, &one.file) {
+                stayed.push((one, why));
+            }
+        }
+        self.store.stay(stayed.iter().map(|(one, _)| one.number))?;
+        Ok(stayed)
     }
 }
 
-/// Files by what their dumps are; a file may be in both for several dumps.
+/// The dumps of a signature, oldest first, as far as they are judged.
 #[derive(Debug, Default)]
-struct Judged {
-    /// Never to go.
-    bound: BTreeSet<i64>,
-    /// To go for their size only.
-    kept: BTreeSet<i64>,
+struct Course {
+    keep: Option<usize>,
+    signature: Option<String>,
+    /// Files of the newest dumps so far, as many as are kept beside the first; at least the last.
+    newest: VecDeque<i64>,
 }
 
-impl Judged {
-    /// Judges the dumps of a signature, oldest first.
-    fn judge(&mut self, dumps: &mut Vec<i64>, keep: Option<usize>) {
-        self.bound.extend(dumps.first());
-        self.bound.extend(dumps.last());
-        // The first one, and the newest of the others.
-        let newest = keep.map_or(usize::MAX, |keep| keep.saturating_sub(1));
-        self.kept.extend(dumps.iter().rev().take(newest));
-        dumps.clear();
+impl Course {
+    /// Judges a dump, or the end of all.
+    fn judge(&mut self, dump: Option<&Aged>, set: &mut dyn FnMut(i64, Fate)) {
+        let signature = dump.map(|dump| &dump.signature);
+        if signature != self.signature.as_ref() {
+            self.end(set);
+            self.signature = signature.cloned();
+        }
+        let Some(dump) = dump else { return };
+        if !dump.is_readable {
+            return set(dump.file, Fate::Bound);
+        }
+        if self.newest.is_empty() {
+            set(dump.file, Fate::Bound);
+        }
+        let Some(keep) = self.keep else {
+            set(dump.file, Fate::Kept);
+            self.newest.clear();
+            return self.newest.push_back(dump.file);
+        };
+        if self.newest.len() >= keep.saturating_sub(1).max(1) {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(dump.file);
+    }
+
+    /// Judges the newest ones of a signature.
+    fn end(&mut self, set: &mut dyn FnMut(i64, Fate)) {
+        if let Some(last) = self.newest.pop_back() {
+            set(last, Fate::Bound);
+        }
+        self.newest.drain(..).for_each(|file| set(file, Fate::Kept));
     }
 }
 
-/// Removes files below a directory, each only if it is what was indexed; gives why those that stay do.
-///
-/// # Errors
-/// When the directory cannot be opened.
-pub(crate) fn remove(folder: &Path, leaving: &[Leaving]) -> io::Result<Vec<(usize, String)>> {
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let root = rustix::fs::open(folder, flags, Mode::empty())?;
-    let removed = leaving.iter().enumerate().map(|(index, one)| (index, remove_one(&root, &one.file)));
-    Ok(removed.filter_map(|(index, done)| done.err().map(|why| (index, why))).collect())
+/// A directory from which files are removed.
+#[derive(Debug)]
+pub(crate) struct Folder(OwnedFd);
+
+impl Folder {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// Those of the system.
+    pub(crate) fn open(path: &Path) -> io::Result<Self> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        Ok(Self(rustix::fs::open(path, flags, Mode::empty())?))
+    }
 }
 
 fn remove_one(root: &OwnedFd, file: &Found) -> Result<(), String> {
@@ -166,12 +178,98 @@ fn remove_one(root: &OwnedFd, file: &Found) -> Result<(), String> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::{BTreeMap, BTreeSet};
+
     use super::*;
-    use crate::catalogue::scan::stamp_of;
+    use crate::catalogue::row::Row;
+    use crate::catalogue::scan::{Stamp, stamp_of};
 
     fn found(folder: &Path, name: &str) -> Found {
         let stamp = stamp_of(&std::fs::symlink_metadata(folder.join(name)).expect("there"));
         Found { name: name.as_bytes().to_vec(), stamp }
+    }
+
+    /// A store of files with up to three dumps each, of few signatures and times.
+    fn fleet(seed: u64) -> (Store, Vec<(String, u64, Vec<Row>)>) {
+        let mut state = seed;
+        let mut below = |most: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % most
+        };
+        let mut files = Vec::new();
+        for number in 0..40 {
+            let row = |below: &mut dyn FnMut(u64) -> u64| {
+                let mut entry = kwab::report::catalogue::unreadable("x", "no dump");
+                if below(12) > 0 {
+                    (entry.kind, entry.signature) = ("panic".to_string(), format!("{:08x}", below(5)));
+                    entry.wall_ns = Some(below(60) as i64);
+                }
+                let (build_id, commit) = (String::new(), String::new());
+                Row { entry, hypotheses: Vec::new(), build_id, commit, modified_ns: below(60) as i64 }
+            };
+            let rows: Vec<Row> = (0..=below(3)).map(|_| row(&mut below)).collect();
+            files.push((format!("d{number:02}.kwab"), 1 + below(9), rows));
+        }
+        let mut store = Store::in_memory(Path::new("x")).expect("made");
+        for (name, bytes, rows) in &files {
+            let stamp = Stamp { bytes: *bytes, ..Stamp::default() };
+            store.put(&[(Found { name: name.as_bytes().to_vec(), stamp }, rows.clone())]).expect("put");
+        }
+        (store, files)
+    }
+
+    /// What may go by the words of the manual, with everything in memory.
+    fn expected(files: &[(String, u64, Vec<Row>)], rule: Rule) -> BTreeSet<String> {
+        let mut by_signature: BTreeMap<&str, Vec<(i64, &String)>> = BTreeMap::new();
+        let (mut bound, mut kept) = (BTreeSet::new(), BTreeSet::new());
+        for (name, row) in files.iter().flat_map(|(name, _, rows)| rows.iter().map(move |row| (name, row))) {
+            match row.entry.kind.as_str() {
+                "unreadable" => drop(bound.insert(name)),
+                _ => by_signature.entry(&row.entry.signature).or_default().push((row.when_ns(), name)),
+            }
+        }
+        for dumps in by_signature.values_mut() {
+            dumps.sort();
+            bound.extend(dumps.first().map(|(_, name)| *name));
+            bound.extend(dumps.last().map(|(_, name)| *name));
+            let newest = rule.keep.map_or(usize::MAX, |keep| keep - 1);
+            kept.extend(dumps.iter().rev().take(newest).map(|(_, name)| *name));
+        }
+        let mut free: Vec<_> = files.iter().filter(|(name, ..)| !bound.contains(name)).collect();
+        free.sort_by_key(|(name, _, rows)| (rows.iter().map(Row::when_ns).max(), name));
+        let mut staying: u64 = files.iter().map(|(_, bytes, _)| bytes).sum();
+        let mut leaving = BTreeSet::new();
+        for is_kept in [false, true] {
+            for (name, bytes, _) in free.iter().filter(|(name, ..)| kept.contains(name) == is_kept) {
+                if !is_kept || rule.max_bytes.is_some_and(|most| staying > most) {
+                    staying -= bytes;
+                    leaving.insert(name.clone());
+                }
+            }
+        }
+        leaving
+    }
+
+    #[test]
+    fn what_goes_is_what_the_rules_say_in_a_hundred_fleets() {
+        let mut gone = 0;
+        for seed in 0..100 {
+            for (keep, max_bytes) in [(Some(2), None), (Some(4), Some(60)), (None, Some(90)), (Some(1 << 32), Some(1))]
+            {
+                let rule = Rule { keep, max_bytes };
+                let (store, files) = fleet(seed);
+                let expected = expected(&files, rule);
+                let plan = plan(store, rule).expect("planned");
+                let leaving: Vec<Leaving> = plan.leaving().collect::<Result<_, _>>().expect("read");
+                let names = leaving.iter().map(|one| String::from_utf8_lossy(&one.file.name).into_owned());
+                assert_eq!(names.collect::<BTreeSet<_>>(), expected, "seed {seed}, {rule:?}");
+                assert!(leaving.is_sorted_by_key(|one| one.happened_ns), "seed {seed}, {rule:?}");
+                let bytes = leaving.iter().map(|one| one.file.stamp.bytes).sum();
+                assert_eq!(plan.total().expect("read"), Total { files: leaving.len() as u64, bytes });
+                gone += leaving.len();
+            }
+        }
+        assert!(gone > 1000, "{gone}");
     }
 
     #[test]

@@ -6,11 +6,14 @@
 //! its schema cannot run functions, and its strings pass the terminal's filter. A catalogue without an index is a store
 //! in memory, so that every question is asked in one way.
 //!
-//! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`builds`] says which build is
-//! the newest, [`history`] what came when, and [`export`] gives all.
+//! [`write`] puts and removes files, [`groups`] counts, [`read`] answers, [`gathered`] groups what a filter leaves,
+//! [`builds`] says which build is the newest, [`history`] what came when, [`fates`] what may go, and [`export`] gives
+//! all.
 
 mod builds;
 mod export;
+mod fates;
+mod gathered;
 mod groups;
 mod history;
 mod read;
@@ -30,14 +33,16 @@ use crate::failure::shown;
 
 pub(crate) use builds::{Build, Wanted};
 pub(crate) use export::Sequence;
-pub(crate) use history::{Aged, Course};
-pub(crate) use read::Streamed;
+pub(crate) use fates::{Aged, Fate, Leaving, Total};
+pub(crate) use gathered::{Gathered, Gathering};
+pub(crate) use history::Course;
+pub(crate) use read::{Groups, Streamed};
 
 /// Marks the file as an index of kwab: `kwab` in ASCII.
 const APPLICATION: i32 = 0x6b77_6162;
 
 /// Version of the tables; an index of another one is made again.
-const VERSION: i32 = 2;
+const VERSION: i32 = 3;
 
 /// How long a writer waits for others.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -50,7 +55,8 @@ const SPARE_CACHE: i32 = 16 << 10;
 
 /// Paths have NUL for `/`, so that their order is that of a walk. `alone` is the group of a dump by itself, `bug` the
 /// one that it is in beside the other dumps of its death, `weight` whether it counts as a death of its own there, and
-/// `build` the build-id, else the commit, else the kernel.
+/// `build` the build-id, else the commit, else the kernel. `tally` is what [`groups`] counts of each signature in each
+/// build, so that a question about a million dumps reads thousands of rows.
 const TABLES: &str = "
 CREATE TABLE state (settled INTEGER NOT NULL, files INTEGER NOT NULL);
 CREATE TABLE folder (
@@ -72,6 +78,9 @@ CREATE TABLE dump (
     commit_id TEXT NOT NULL, hypotheses TEXT NOT NULL, happened_ns INTEGER NOT NULL, build TEXT NOT NULL,
     undated INTEGER NOT NULL, alone INTEGER NOT NULL, bug INTEGER NOT NULL, weight INTEGER NOT NULL,
     PRIMARY KEY (file, position)) WITHOUT ROWID;
+CREATE TABLE tally (
+    build TEXT NOT NULL, signature TEXT NOT NULL, dumps INTEGER NOT NULL, first_ns INTEGER NOT NULL,
+    last_ns INTEGER NOT NULL, PRIMARY KEY (build, signature)) WITHOUT ROWID;
 CREATE INDEX dump_bug ON dump (bug, undated, wall_ns, boot, mono_ns, weight, sound, score, signature);
 CREATE INDEX dump_build ON dump (build, signature, happened_ns);
 CREATE INDEX dump_time ON dump (happened_ns);
@@ -299,6 +308,7 @@ fn prepare(transaction: &Transaction<'_>) -> rusqlite::Result<bool> {
     }
     transaction.execute_batch(
         "DROP TABLE IF EXISTS dump; DROP TABLE IF EXISTS file; DROP TABLE IF EXISTS bug;
+        DROP TABLE IF EXISTS tally;
         DROP TABLE IF EXISTS folder; DROP TABLE IF EXISTS state;",
     )?;
     make_tables(transaction)?;

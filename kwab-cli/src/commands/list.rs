@@ -19,7 +19,7 @@ use kwab::report::filter::Filter;
 
 use crate::catalogue::row::Row;
 use crate::catalogue::scan::Found;
-use crate::catalogue::store::{Store, Streamed, Wanted};
+use crate::catalogue::store::{Gathered, Gathering, Groups, Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, say, shown};
@@ -69,64 +69,97 @@ struct All {
 /// Lists all dumps of a store, group by group; gives whether they are sound.
 fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
     let (bugs, sound) = all.store.bugs(&all.folder, order)?;
-    let streamed = Streamed { store: &all.store, folder: &all.folder, bugs: &bugs };
-    output::beside(&streamed)?;
-    if json {
-        output::json(&streamed)?;
-        return Ok(sound);
-    }
-    let groups = bugs.iter().map(|bug| all.store.group(&all.folder, *bug, render::tables::named(style)));
-    output::texts(render::tables::list(groups, style))?;
+    print(&all.store.of(&all.folder, &bugs), json, style)?;
     Ok(sound)
 }
 
-/// Dumps that match and are held; more than that are put into a temporary store, which is on disk.
+/// Prints groups as they are read.
+fn print(groups: &impl Groups, json: bool, style: Style) -> Result<()> {
+    let streamed = Streamed(groups);
+    output::beside(&streamed)?;
+    if json {
+        return output::json(&streamed);
+    }
+    let each = (0..groups.len()).map(|at| groups.group(at, render::tables::named(style)));
+    output::texts(render::tables::list(each, style))
+}
+
+/// Dumps that match and are held; of more than that only the lines of a list are.
 const HELD: usize = 4096;
 
 /// The dumps of a store that match.
-enum Matching {
+enum Matching<'a> {
     Few(Vec<CatalogueEntry>),
-    Many(Store),
+    Many(Gathered<'a>),
+    /// Of pairs of logs and dumps, or of more groups than are held: in a temporary store, which is on disk.
+    Apart(Store),
 }
 
 /// Finds the wanted dumps of a store for which the filter holds; holds about `most` of them.
-fn matching(all: &All, wanted: &Wanted, filter: &Filter, most: usize) -> Result<Matching> {
-    let (mut held, mut rows): (Vec<(Found, Vec<Row>)>, usize) = (Vec::new(), 0);
-    let mut store = None;
+fn matching<'a>(
+    all: &'a All,
+    (wanted, filter): (&'a Wanted, &'a Filter),
+    order: Order,
+    most: usize,
+) -> Result<Matching<'a>> {
+    let mut held = Vec::new();
+    let mut gathering = Gathering::default();
+    let mut is_gathered = all.store.has_no_pairs()?;
+    all.store.placed(&all.folder, wanted, |_, (bug, place), row| {
+        if filter.holds(&row.entry) {
+            is_gathered = is_gathered && gathering.add(bug, place, &row);
+            if held.len() <= most {
+                held.push(row.entry);
+            }
+        }
+        Ok(())
+    })?;
+    if held.len() <= most {
+        return Ok(Matching::Few(held));
+    }
+    drop(held);
+    if is_gathered {
+        let groups = Gathered::of(gathering, (&all.store, &all.folder), (wanted, filter), order)?;
+        return Ok(Matching::Many(groups));
+    }
+    apart(all, wanted, filter, most).map(Matching::Apart)
+}
+
+/// Puts the wanted dumps of a store for which the filter holds into one of their own.
+fn apart(all: &All, wanted: &Wanted, filter: &Filter, most: usize) -> Result<Store> {
+    let mut store = Store::temporary()?;
+    let (mut batch, mut rows): (Vec<(Found, Vec<Row>)>, usize) = (Vec::new(), 0);
     all.store.rows(&all.folder, wanted, |file, row| {
         if !filter.holds(&row.entry) {
             return Ok(());
         }
         rows += 1;
-        if let Some((_, of_file)) = held.last_mut().filter(|(last, _)| last.name == file.name) {
+        if let Some((_, of_file)) = batch.last_mut().filter(|(last, _)| last.name == file.name) {
             of_file.push(row);
             return Ok(());
         }
         if rows > most {
-            let store = match &mut store {
-                Some(store) => store,
-                none => none.insert(Store::temporary()?),
-            };
-            store.put(&held)?;
-            held.clear();
+            store.put(&batch)?;
+            batch.clear();
             rows = 1;
         }
-        held.push((file, vec![row]));
+        batch.push((file, vec![row]));
         Ok(())
     })?;
-    let Some(mut store) = store else {
-        return Ok(Matching::Few(held.into_iter().flat_map(|(_, rows)| rows).map(|row| row.entry).collect()));
-    };
-    store.put(&held)?;
+    store.put(&batch)?;
     store.complete()?;
-    Ok(Matching::Many(store))
+    Ok(store)
 }
 
 /// Lists the wanted dumps of a store; gives whether they are sound.
 fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, style: Style) -> Result<bool> {
-    let entries = match matching(all, wanted, filter, HELD)? {
+    let entries = match matching(all, (wanted, filter), order, HELD)? {
         Matching::Few(entries) => entries,
-        Matching::Many(store) => {
+        Matching::Many(groups) => {
+            print(&groups, json, style)?;
+            return Ok(groups.is_sound());
+        }
+        Matching::Apart(store) => {
             let all = All { store, folder: all.folder.clone(), is_readable: true, is_partial: false };
             return whole(&all, order, json, style);
         }
@@ -244,33 +277,80 @@ mod tests {
 
     use super::*;
 
-    /// Every dump of the repository in one store, and a log that tells of no death beside them.
-    fn all() -> All {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps");
-        let store = catalogue::read_all(&folder).expect("read").store;
-        All { store, folder, is_readable: true, is_partial: false }
+    /// Every dump of the repository in one store; with a log of one of their deaths beside it.
+    fn all(with_log: bool) -> All {
+        let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing");
+        let mut store = Store::in_memory(&data).expect("made");
+        let mut filling = Filling::new(&mut store);
+        let files = files_in(&data.join("dumps"), &["kwab"]).into_iter();
+        let pair = data.join("data/one-death");
+        for path in files.chain(with_log.then(|| pair.join("memory.kwab"))) {
+            let rows = row::of_file(&path, false, 0);
+            filling.put_named(path.strip_prefix(&data).expect("below"), rows).expect("put");
+        }
+        if with_log {
+            let log = pair.join("serial.log");
+            let (_, dumps) = super::super::log::everything(&log, None).expect("read");
+            let dumps = dumps.into_iter().map(|one| super::super::log::opened(&log, one).expect("a dump"));
+            let rows = dumps.map(|dump| row::of_dump(dump, false, "serial.log", 0)).collect();
+            filling.put_named(Path::new("serial.log"), rows).expect("put");
+        }
+        filling.end().expect("put");
+        store.settle(&[]).expect("counted");
+        All { store, folder: data, is_readable: true, is_partial: false }
+    }
+
+    fn json(value: &impl serde::Serialize) -> serde_json::Value {
+        serde_json::to_value(value).expect("JSON")
     }
 
     #[test]
     fn a_list_of_more_than_is_held_is_the_list_of_what_is_held() {
-        let all = all();
-        for (text, least) in [("kind:sysrq", 6), ("source:kernel", 16), ("process:exam", 10)] {
-            let filter = Filter::parse(text, FIELDS).expect("a filter");
-            let Matching::Few(entries) = matching(&all, &Wanted::default(), &filter, HELD).expect("found") else {
-                panic!("{text}: too many to hold");
-            };
-            assert!(entries.len() >= least, "{text}: {}", entries.len());
-            for order in [Order::Count, Order::Score, Order::Last, Order::Place] {
-                let held = serde_json::to_value(Catalogue::of(entries.clone(), order)).expect("JSON");
-                for most in [1, 2, 5] {
-                    let Matching::Many(store) = matching(&all, &Wanted::default(), &filter, most).expect("found")
-                    else {
-                        panic!("{text}: {most} hold all");
-                    };
-                    let (bugs, _) = store.bugs(&all.folder, order).expect("read");
-                    let streamed = Streamed { store: &store, folder: &all.folder, bugs: &bugs };
-                    assert_eq!(serde_json::to_value(&streamed).expect("JSON"), held, "{text} by {order:?}");
+        let orders = [Order::Count, Order::Score, Order::Last, Order::Place, Order::Completeness];
+        for with_log in [false, true] {
+            let all = all(with_log);
+            assert_eq!(all.store.has_no_pairs().expect("read"), !with_log);
+            for (text, least) in [("kind:sysrq", 6), ("source:kernel", 16), ("process:exam", 10)] {
+                let filter = Filter::parse(text, FIELDS).expect("a filter");
+                let none = Wanted::default();
+                let found = |most, order| matching(&all, (&none, &filter), order, most).expect("found");
+                let Matching::Few(entries) = found(HELD, Order::Count) else { panic!("{text}: too many to hold") };
+                assert!(entries.len() >= least, "{text}: {}", entries.len());
+                for order in orders {
+                    let held = json(&Catalogue::of(entries.clone(), order));
+                    for most in [1, 2, 5] {
+                        let listed = match found(most, order) {
+                            Matching::Few(_) => panic!("{text}: {most} hold all"),
+                            Matching::Many(groups) => json(&Streamed(&groups)),
+                            Matching::Apart(store) => {
+                                let (bugs, _) = store.bugs(&all.folder, order).expect("read");
+                                json(&Streamed(&store.of(&all.folder, &bugs)))
+                            }
+                        };
+                        assert_eq!(listed, held, "{text} by {order:?}, log {with_log}");
+                    }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_shown_of_a_group_that_a_filter_leaves_is_the_beginning_of_all_of_it() {
+        let (all, none) = (all(false), Wanted::default());
+        let filter = Filter::parse("source:kernel", FIELDS).expect("a filter");
+        let Matching::Many(groups) = matching(&all, (&none, &filter), Order::Count, 1).expect("found") else {
+            panic!("held, or apart")
+        };
+        for at in 0..groups.len() {
+            let (whole, dumps) = groups.group(at, usize::MAX).expect("read");
+            assert_eq!(whole.dumps.len(), dumps);
+            for most in [1, 3] {
+                let (shown, of) = groups.group(at, most).expect("read");
+                let first = whole.dumps.len().min(most);
+                assert_eq!((json(&shown.dumps[..first].to_vec()), of), (json(&whole.dumps[..first].to_vec()), dumps));
+                let last = kwab::report::catalogue::last_of(whole.dumps.iter()).map(json);
+                let of_shown = kwab::report::catalogue::last_of(shown.dumps.iter()).map(json);
+                assert_eq!(of_shown, last, "{most}");
             }
         }
     }

@@ -41,7 +41,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::List => schemars::schema_for!(Catalogue),
         SchemaOf::Trends => schemars::schema_for!(super::trends::Trend),
         SchemaOf::Symbols => schemars::schema_for!(super::symbols::Stored),
-        SchemaOf::Prune => schemars::schema_for!(super::prune::Pruned),
+        SchemaOf::Prune => schemars::schema_for!(super::prune::Pruned<'_>),
         SchemaOf::Follow => schemars::schema_for!(FollowLine<'_>),
         SchemaOf::Ci => schemars::schema_for!(CiReport),
         SchemaOf::Diff => schemars::schema_for!(Difference),

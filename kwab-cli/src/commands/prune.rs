@@ -8,15 +8,17 @@
 //! Status 0: done, or said what would be; 3: a file could not be removed, or what has to stay is larger than
 //! `--max-size`; 2: the directory or the index cannot be used.
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Result, bail};
 use kwab::units::{count, memory};
 use schemars::JsonSchema;
-use serde::Serialize;
+use serde::ser::{Error as _, SerializeSeq as _};
+use serde::{Serialize, Serializer};
 
-use crate::catalogue::retention::{Leaving, Rule, plan, remove};
-use crate::catalogue::store::Store;
+use crate::catalogue::retention::{Folder, Plan, Rule, plan};
+use crate::catalogue::store::{Leaving, Store, StoreError, Total};
 use crate::catalogue::{index_of, refresh, scan};
 use crate::failure::{DAMAGED, about, say, shown, system};
 use crate::fleet::Prune;
@@ -30,7 +32,7 @@ const NAMED: usize = 20;
 
 /// What was removed, or would be.
 #[derive(Debug, Serialize, JsonSchema)]
-pub(crate) struct Pruned {
+pub(crate) struct Pruned<'p> {
     /// Version of this form.
     pub schema: u32,
     /// Whether files were removed; `false` when `--yes` was not given.
@@ -42,9 +44,37 @@ pub(crate) struct Pruned {
     /// Bytes of those that stay.
     pub staying_bytes: u64,
     /// What goes, the oldest first.
-    pub leaving: Vec<PrunedFile>,
+    #[schemars(with = "Vec<PrunedFile>")]
+    pub leaving: PrunedFiles<'p>,
     /// What should have gone and could not.
     pub failed: Vec<PruneFailure>,
+}
+
+/// The files that go, read one after the other.
+#[derive(Debug)]
+pub(crate) struct PrunedFiles<'p> {
+    plan: &'p Plan,
+    folder: &'p Path,
+}
+
+impl PrunedFiles<'_> {
+    fn each(&self) -> impl Iterator<Item = Result<PrunedFile, StoreError>> {
+        self.plan.leaving().map(|one| {
+            let Leaving { file, signatures, happened_ns, .. } = one?;
+            let path = shown(&scan::path_of(self.folder, &file.name));
+            Ok(PrunedFile { file: path, bytes: file.stamp.bytes, signatures, happened_ns })
+        })
+    }
+}
+
+impl Serialize for PrunedFiles<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut all = serializer.serialize_seq(None)?;
+        for one in self.each() {
+            all.serialize_element(&one.map_err(S::Error::custom)?)?;
+        }
+        all.end()
+    }
 }
 
 /// A file that goes.
@@ -81,40 +111,29 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let rule = Rule { keep, max_bytes: arguments.max_size };
     let Some(store) = Store::open(&index)? else { bail!("{}: the index is gone", shown(&index)) };
-    let mut plan = plan(&store, rule)?;
-    drop(store);
+    let plan = plan(store, rule)?;
     let path = |one: &Leaving| shown(&scan::path_of(folder, &one.file.name));
     let mut failed = Vec::new();
     if arguments.yes {
-        let mut stayed = remove(folder, &plan.leaving).map_err(|error| about(folder, system(&error)))?;
-        while let Some((index, why)) = stayed.pop() {
-            let one = plan.leaving.remove(index);
-            plan.staying += one.file.stamp.bytes;
-            failed.push(PruneFailure { file: path(&one), why });
-        }
-        failed.reverse();
+        let within = Folder::open(folder).map_err(|error| about(folder, system(&error)))?;
+        failed.extend(plan.remove(&within)?.into_iter().map(|(one, why)| PruneFailure { file: path(&one), why }));
         refresh(folder, &index)?;
     }
-    let leaving = plan.leaving.iter().map(|one| PrunedFile {
-        file: path(one),
-        bytes: one.file.stamp.bytes,
-        signatures: one.signatures.clone(),
-        happened_ns: one.happened_ns,
-    });
+    let (Total { files, bytes }, leaving) = (plan.all, plan.total()?);
     let pruned = Pruned {
         schema: SCHEMA,
         removed: arguments.yes,
-        files: plan.files,
-        bytes: plan.bytes,
-        staying_bytes: plan.staying,
-        leaving: leaving.collect(),
+        files,
+        bytes,
+        staying_bytes: bytes.saturating_sub(leaving.bytes),
+        leaving: PrunedFiles { plan: &plan, folder },
         failed,
     };
     output::beside(&pruned)?;
     if arguments.json {
         output::json(&pruned)?;
     } else {
-        output::text(&page(&pruned, arguments))?;
+        output::texts(page(&pruned, leaving, arguments))?;
     }
     let too_large = arguments.max_size.filter(|most| pruned.staying_bytes > *most);
     if let Some(most) = too_large {
@@ -129,19 +148,17 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
 }
 
 /// What goes, in words.
-fn page(pruned: &Pruned, arguments: &Prune) -> String {
-    let leaving: u64 = pruned.leaving.iter().map(|one| one.bytes).sum();
-    let (files, of) = (count(pruned.leaving.len() as u64, "file", "files"), pruned.files);
+fn page(pruned: &Pruned<'_>, leaving: Total, arguments: &Prune) -> impl Iterator<Item = Result<String, StoreError>> {
+    let files = count(leaving.files, "file", "files");
     let end = if pruned.removed { "removed" } else { "would be removed; --yes removes them" };
-    let sizes = format!("{} of {}", memory(leaving), memory(pruned.bytes));
-    let mut out = format!("{}: {files} of {of} ({sizes}) {end}\n", shown(&arguments.folder));
+    let sizes = format!("{} of {}", memory(leaving.bytes), memory(pruned.bytes));
+    let head = format!("{}: {files} of {} ({sizes}) {end}\n", shown(&arguments.folder), pruned.files);
     let most = if arguments.wide { usize::MAX } else { NAMED };
-    for PrunedFile { file, signatures, happened_ns, .. } in pruned.leaving.iter().take(most) {
-        let file = kwab::plain::line(file);
-        out += &format!("  {}  {}  {file}\n", day_of(*happened_ns), signatures.join(" "));
-    }
-    if let Some(more @ 1..) = pruned.leaving.len().checked_sub(most) {
-        out += &format!("  … and {} (--wide names all)\n", count(more as u64, "more", "more"));
-    }
-    out
+    let named = pruned.leaving.each().take(most).map(|one| {
+        let PrunedFile { file, signatures, happened_ns, .. } = one?;
+        Ok(format!("  {}  {}  {}\n", day_of(happened_ns), signatures.join(" "), kwab::plain::line(&file)))
+    });
+    let more = leaving.files.checked_sub(most as u64).filter(|more| *more > 0);
+    let more = more.map(|more| Ok(format!("  … and {} (--wide names all)\n", count(more, "more", "more"))));
+    std::iter::once(Ok(head)).chain(named).chain(more)
 }

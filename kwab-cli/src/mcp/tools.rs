@@ -119,6 +119,7 @@ enum SortBy {
     Finding,
     Place,
     Process,
+    Completeness,
 }
 
 impl Ask for List {
@@ -619,6 +620,23 @@ mod tests {
             let words = [vec!["kwab".to_owned()], call.words, json, call.paths, call.rest].concat();
             let parsed = <crate::cli::Arguments as clap::Parser>::try_parse_from(&words);
             assert!(parsed.is_ok(), "{words:?}: {}", parsed.unwrap_err());
+        }
+    }
+
+    #[test]
+    fn a_client_may_ask_for_every_order_every_part_and_every_form_that_the_commands_know() {
+        fn names<V: clap::ValueEnum>() -> Vec<String> {
+            V::value_variants().iter().map(|one| one.to_possible_value().unwrap().get_name().to_owned()).collect()
+        }
+        for name in names::<crate::cli::Sort>() {
+            assert_eq!(call("list", json!({"sort": name})).unwrap().words, ["list", &format!("--sort={name}")]);
+        }
+        for name in names::<crate::cli::Part>() {
+            assert!(call("inspect", json!({"dump": "a", "sections": [name]})).is_ok(), "{name}");
+        }
+        for name in names::<crate::addresses::PatternForm>() {
+            let asked = call("search", json!({"dump": "a", "pattern": "1", "form": name})).unwrap();
+            assert_eq!(asked.words, ["search", &format!("--as={name}")]);
         }
     }
 

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use kwab::plain;
-use kwab::report::ci::{Bug, CiReport, Known, verdict};
+use kwab::report::ci::{Bug, CiReport, Known, quiet, verdict};
 use kwab::report::command;
 
 use super::{Tone, count, cut, paint};
@@ -24,9 +24,8 @@ pub(crate) fn page(report: &CiReport, written: bool, style: Style) -> String {
     report.new.iter().for_each(|bug| new_rows(&mut page, bug, style));
     rows(&mut page, "known", report.known.iter().map(known_row).collect(), style);
     rows(&mut page, "gone", report.gone.iter().map(gone_row).collect(), style);
-    if report.asked > 0 {
-        let dumps = count(report.asked as u64, "dump that was", "dumps that were");
-        let _ = writeln!(page, "{}", cut(&format!("quiet    {dumps} asked for, which fails no run"), style.width));
+    for dumps in quiet(report) {
+        let _ = writeln!(page, "{}", cut(&format!("quiet    {dumps}, which fails no run"), style.width));
     }
     rows(&mut page, "damaged", report.damaged.iter().map(|damage| (damage.clone(), "")).collect(), style);
     let line = match (written, report.new.is_empty()) {

@@ -191,9 +191,9 @@ impl Follower {
     /// Those of writing a dump.
     pub fn end(&mut self) -> Result<Vec<FollowEvent>, ImportError> {
         let mut events = Vec::new();
-        // A last line without an end can begin a crash too.
+        // A last line without an end can begin a crash too; the stages wait for its end.
         if let Some(line) = self.window.end_line() {
-            self.line(&line, self.last_byte, &mut events)?;
+            self.line(&[&line, &b"\n"[..]].concat(), self.last_byte, &mut events)?;
         }
         if self.crash.is_some() {
             self.announce(Announce::All, &mut events)?;

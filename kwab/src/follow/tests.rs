@@ -147,6 +147,17 @@ fn a_report_without_an_end_is_announced_after_silence_and_the_end_of_the_console
 }
 
 #[test]
+fn a_last_line_that_was_cut_begins_a_crash_when_the_console_ends() {
+    let mut bench = Bench::new();
+    bench.take(BANNER);
+    bench.take("[    5.000000] BUG: kernel NULL pointer dereference, address: 00");
+    let events = bench.follower.end().expect("written");
+    assert_eq!(crashes(&events).len(), 1, "{events:?}");
+    assert!(matches!(events.last(), Some(FollowEvent::Ended { lines: 2, .. })), "{events:?}");
+    assert!(bench.log("c-1.kwab").contains("address: 00"));
+}
+
+#[test]
 fn a_crash_that_is_over_gets_no_line_that_came_after_it_however_late_it_is_taken() {
     let mut bench = Bench::new();
     bench.take(BANNER);

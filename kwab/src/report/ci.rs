@@ -25,6 +25,7 @@ pub use self::markdown::markdown;
 pub use self::sarif::sarif;
 use super::catalogue::{CatalogueEntry, Finding, Rank, arrange};
 use super::signature;
+use crate::units::count;
 
 /// The version of [`CiReport`]'s JSON form.
 pub const SCHEMA: u32 = 1;
@@ -64,6 +65,9 @@ pub struct CiReport {
     /// Those of them that were asked for.
     #[serde(skip)]
     pub asked: usize,
+    /// Those that were taken of a living machine, without a likely bug.
+    #[serde(skip)]
+    pub live: usize,
     /// Dumps and logs that are damaged, cut or have lost their cause, and how.
     pub damaged: Vec<String>,
 }
@@ -148,6 +152,7 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
         gone: Vec::new(),
         quiet: 0,
         asked: 0,
+        live: 0,
         damaged: seen.iter().filter_map(|one| damage(&one.entry)).collect(),
     };
     let mut met = vec![false; baseline.known.len()];
@@ -155,9 +160,11 @@ pub fn compare(seen: &[Seen], baseline: &Baseline, name: &str, files: Vec<String
     for group in arrange(&entries) {
         let members: Vec<&Seen> = group.members.iter().filter_map(|index| seen.get(*index)).collect();
         let Some(first) = members.iter().find(|one| one.is_bug).filter(|_| group.rank == Rank::Crash) else {
-            let is_asked = |one: &&&Seen| one.entry.finding.as_ref().is_some_and(|found| found.rule == "DELIBERATE");
+            let is_asked = |one: &&Seen| one.entry.finding.as_ref().is_some_and(|found| found.rule == "DELIBERATE");
             report.quiet += if group.rank == Rank::Unreadable { 0 } else { members.len() };
-            report.asked += members.iter().filter(is_asked).count();
+            let (asked, others): (Vec<_>, Vec<_>) = members.into_iter().partition(is_asked);
+            report.asked += asked.len();
+            report.live += others.iter().filter(|one| one.entry.is_quiet_live()).count();
             continue;
         };
         let mut signatures: Vec<String> = members.iter().map(|one| one.entry.signature.clone()).collect();
@@ -201,6 +208,15 @@ fn damage(entry: &CatalogueEntry) -> Option<String> {
         _ if entry.sound => None,
         _ => Some(format!("{name}: {} defects", entry.defects.max(1))),
     }
+}
+
+/// The dumps that fail no run, in words: those that were asked for, those of machines that lived.
+#[must_use]
+pub fn quiet(report: &CiReport) -> Vec<String> {
+    let asked = count(report.asked as u64, "dump that was asked for", "dumps that were asked for");
+    let live = count(report.live as u64, "dump of a living machine", "dumps of living machines");
+    let rows = [(report.asked, asked), (report.live, format!("{live} without a likely bug"))];
+    rows.into_iter().filter(|(dumps, _)| *dumps > 0).map(|(_, words)| words).collect()
 }
 
 /// The counts in words: `2 new crashes, 1 known, 3 of the baseline gone`.

@@ -16,7 +16,7 @@ use self::beside::{Compared, by_name, in_order};
 pub use self::facts::Subject;
 use self::facts::{Order, PARTS};
 pub use self::folders::{Count, FolderDifference, folders};
-use super::catalogue::{CatalogueEntry, Finding, Rank, arrange};
+use super::catalogue::{CatalogueEntry, Rank, arrange};
 
 /// The version of [`Difference`]'s and [`FolderDifference`]'s JSON form.
 pub const SCHEMA: u32 = 1;
@@ -103,11 +103,9 @@ pub fn diff(left: Subject, right: Subject) -> Difference {
     });
     let parts = parts.collect();
     let groups = arrange(&[&left.entry, &right.entry]);
-    // Of a live dump, what may hang is a guess until a rule finds it likely.
-    let is_crash =
-        |entry: &CatalogueEntry| entry.kind != "live" || entry.finding.as_ref().is_some_and(Finding::is_likely);
-    let crashes =
-        groups.iter().all(|group| group.rank == Rank::Crash) && is_crash(&left.entry) && is_crash(&right.entry);
+    let crashes = groups.iter().all(|group| group.rank == Rank::Crash)
+        && !left.entry.is_quiet_live()
+        && !right.entry.is_quiet_live();
     let same_bug = crashes.then_some(groups.len() == 1);
     Difference { schema: SCHEMA, left: left.entry, right: right.entry, same_bug, parts }
 }

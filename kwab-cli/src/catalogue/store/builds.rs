@@ -55,9 +55,17 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
+    /// Whether a row is wanted.
+    pub(super) fn is_wanted(&self, wanted: &Wanted, row: &Row) -> bool {
+        wanted.since_ns.is_none_or(|since| row.when_ns() >= since) && self.has(row)
+    }
+
     /// Whether a row is wanted, but for its time.
     pub(super) fn has(&self, row: &Row) -> bool {
-        let is_crash = || !matches!(row.entry.kind.as_str(), "recording" | "lost" | "unreadable");
+        let is_crash = || {
+            let is_none = matches!(row.entry.kind.as_str(), "recording" | "lost" | "unreadable");
+            !is_none && !row.entry.is_quiet_live()
+        };
         self.builds.as_ref().is_none_or(|builds| builds.iter().any(|build| build == row.build()))
             && self.signatures.as_ref().is_none_or(|new| is_crash() && new.contains(&row.entry.signature))
     }
@@ -66,7 +74,7 @@ impl Chosen {
 impl Store {
     /// The builds that dumps name, the oldest first.
     pub(crate) fn builds(&self) -> Result<Vec<Build>, StoreError> {
-        const ALL: &str = "SELECT build, min(happened_ns), max(happened_ns), count(*) FROM dump WHERE build <> ''
+        const ALL: &str = "SELECT build, min(first_ns), max(last_ns), sum(dumps) FROM tally WHERE build <> ''
             GROUP BY build ORDER BY 2, 1";
         const ONE: &str = "SELECT commit_id, kernel FROM dump WHERE build = ?1 LIMIT 1";
         self.ask(|at| {
@@ -114,7 +122,7 @@ impl Store {
 
     fn signatures(&self, build: &str) -> Result<BTreeSet<String>, StoreError> {
         self.ask(|at| {
-            let mut query = at.prepare_cached("SELECT DISTINCT signature FROM dump WHERE build = ?1")?;
+            let mut query = at.prepare_cached("SELECT signature FROM tally WHERE build = ?1")?;
             query.query_map(params![build], |row| row.get(0))?.collect()
         })
     }

@@ -11,16 +11,13 @@ use kwab::analysis::LIKELY;
 use kwab::report::catalogue::arrange;
 use rusqlite::{Transaction, params};
 
-use super::read::{ORDERED, one_dump, read_row, sorted};
+use super::read::{ORDERED, Place, one_dump, read_row, sorted};
 use super::write::bug_of;
 use super::{Store, StoreError};
 use crate::catalogue::scan::{Found, Stamp};
 
 /// A process that died, its id, the processor.
 type Death = (String, Option<u32>, Option<u32>);
-
-/// A dump by its file's number and its position there.
-type Place = (i64, i64);
 
 impl Store {
     /// Counts what has changed, and keeps the marks of the directories: from now on the store is finished.
@@ -31,6 +28,7 @@ impl Store {
         self.within(|transaction| {
             pair_logs(transaction)?;
             count_groups(transaction)?;
+            tally(transaction)?;
             transaction.execute("DELETE FROM folder", [])?;
             for Found { name, stamp } in folders {
                 transaction.prepare_cached("INSERT INTO folder VALUES (?1, ?2, ?3, ?4, ?5)")?.execute(params![
@@ -44,6 +42,19 @@ impl Store {
             transaction.execute("UPDATE state SET settled = 1, files = (SELECT count(*) FROM file)", []).map(drop)
         })
     }
+}
+
+/// Counts the dumps of each signature in each build. A store without the index for it serves one list, which does not
+/// ask.
+fn tally(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
+    const IS_INDEXED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'dump_build')";
+    const COUNT: &str = "INSERT INTO tally SELECT build, signature, count(*), min(happened_ns), max(happened_ns)
+        FROM dump GROUP BY build, signature";
+    transaction.execute("DELETE FROM tally", [])?;
+    if transaction.query_row(IS_INDEXED, [], |row| row.get::<_, bool>(0))? {
+        transaction.execute(COUNT, [])?;
+    }
+    Ok(())
 }
 
 fn key(folder: &Found) -> (Vec<u8>, Stamp) {

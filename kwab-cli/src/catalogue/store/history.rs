@@ -1,26 +1,10 @@
-//! The dumps of a store by signature and time: what is to stay of them, and how often each came in which build.
+//! The dumps of a store by signature and build: how often each signature came in which build.
 
 use std::collections::BTreeMap;
 
-use super::read::{one_dump, read_row, unsorted};
+use super::read::{one_dump, read_row};
 use super::{Store, StoreError};
 use crate::catalogue::row::Row;
-use crate::catalogue::scan::{Found, Stamp};
-
-/// A dump with its file, as far as retention asks.
-#[derive(Debug)]
-pub(crate) struct Aged {
-    /// Number of the file in the store.
-    pub id: i64,
-    /// The file that holds it, with its marks.
-    pub file: Found,
-    /// The name of its symptom.
-    pub signature: String,
-    /// When it happened, nanoseconds since 1970.
-    pub happened_ns: i64,
-    /// Whether it is a dump at all.
-    pub is_readable: bool,
-}
 
 /// How often a signature came.
 #[derive(Debug)]
@@ -36,33 +20,6 @@ pub(crate) struct Course {
 }
 
 impl Store {
-    /// Calls `each` with all dumps, by signature and oldest first.
-    pub(crate) fn aged(&self, mut each: impl FnMut(Aged)) -> Result<(), StoreError> {
-        const ALL: &str =
-            "SELECT file.id, path, file.bytes, modified_ns, changed_ns, inode, signature, happened_ns, kind
-            FROM dump JOIN file ON file.id = dump.file ORDER BY signature, happened_ns, path, position";
-        self.ask(|at| {
-            let mut query = at.prepare(ALL)?;
-            let mut rows = query.query([])?;
-            while let Some(row) = rows.next()? {
-                let stamp = Stamp {
-                    bytes: row.get::<_, i64>(2)?.cast_unsigned(),
-                    modified_ns: row.get(3)?,
-                    changed_ns: row.get(4)?,
-                    inode: row.get::<_, i64>(5)?.cast_unsigned(),
-                };
-                each(Aged {
-                    id: row.get(0)?,
-                    file: Found { name: unsorted(row.get(1)?), stamp },
-                    signature: row.get(6)?,
-                    happened_ns: row.get(7)?,
-                    is_readable: row.get_ref(8)?.as_str()? != "unreadable",
-                });
-            }
-            Ok(())
-        })
-    }
-
     /// How often each signature came in which of these builds, since a time; the most frequent first.
     pub(crate) fn courses(
         &self,
@@ -70,15 +27,16 @@ impl Store {
         builds: &[String],
         since_ns: Option<i64>,
     ) -> Result<Vec<Course>, StoreError> {
-        const COUNTS: &str = "SELECT signature, count(*), min(happened_ns), max(happened_ns) FROM dump
-            WHERE build = ?1 AND (?2 IS NULL OR happened_ns >= ?2) GROUP BY signature";
+        const ALL: &str = "SELECT signature, dumps, first_ns, last_ns FROM tally WHERE build = ?1 AND ?2 IS NULL";
+        const SINCE: &str = "SELECT signature, count(*), min(happened_ns), max(happened_ns) FROM dump
+            WHERE build = ?1 AND happened_ns >= ?2 GROUP BY signature";
         const NEWEST: &str = "SELECT file, position FROM dump WHERE build = ?1 AND signature = ?2
             ORDER BY happened_ns DESC LIMIT 1";
         self.ask(|at| {
             /// First and last time, and dumps by build.
             type Sums = (i64, i64, BTreeMap<usize, u64>);
             let mut sums: BTreeMap<String, Sums> = BTreeMap::new();
-            let mut counts = at.prepare(COUNTS)?;
+            let mut counts = at.prepare(if since_ns.is_some() { SINCE } else { ALL })?;
             for (index, build) in builds.iter().enumerate() {
                 let mut rows = counts.query((build, since_ns))?;
                 while let Some(row) = rows.next()? {

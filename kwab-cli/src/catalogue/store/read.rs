@@ -14,6 +14,9 @@ use crate::catalogue::row::Row;
 use crate::catalogue::scan::{Found, Stamp, path_of};
 use crate::failure::shown;
 
+/// A dump by its file's number and its position there.
+pub(crate) type Place = (i64, i64);
+
 /// What [`read_row`] reads.
 pub(super) const COLUMNS: &str = "file.path, file.modified_ns, number, kind, victim, cause, place, signature, process,
     source, kernel, rule, class, claim, score, proven, function, about, wall_ns, mono_ns, boot, pid, cpu, sound,
@@ -101,8 +104,19 @@ impl Store {
         wanted: &Wanted,
         mut each: impl FnMut(Found, Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
+        self.placed(folder, wanted, |file, _, row| each(file, row))
+    }
+
+    /// As [`Self::rows`], each with the group and the place that it has in this store.
+    pub(crate) fn placed(
+        &self,
+        folder: &Path,
+        wanted: &Wanted,
+        mut each: impl FnMut(Found, (i64, Place), Row) -> Result<(), StoreError>,
+    ) -> Result<(), StoreError> {
         let sql = format!(
-            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode FROM dump JOIN file ON file.id = dump.file
+            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode, bug, dump.file, position
+            FROM dump JOIN file ON file.id = dump.file
             WHERE (?1 IS NULL OR happened_ns >= ?1) AND (?2 IS NULL OR build = ?2) ORDER BY file.path, position"
         );
         let chosen = self.chosen(wanted)?;
@@ -122,7 +136,8 @@ impl Store {
                     changed_ns: columns.get(30)?,
                     inode: whole(columns, 31)?,
                 };
-                if let Err(error) = each(Found { name: unsorted(columns.get(0)?), stamp }, row) {
+                let place = (columns.get(32)?, (columns.get(33)?, columns.get(34)?));
+                if let Err(error) = each(Found { name: unsorted(columns.get(0)?), stamp }, place, row) {
                     failed = Some(error);
                     break;
                 }
@@ -130,6 +145,12 @@ impl Store {
             Ok(())
         })?;
         failed.map_or(Ok(()), Err)
+    }
+
+    /// Whether no log is put with a dump of the same death, so that each dump has the group that it has by itself.
+    pub(crate) fn has_no_pairs(&self) -> Result<bool, StoreError> {
+        const ANY: &str = "SELECT NOT EXISTS (SELECT 1 FROM dump WHERE weight = 0 OR bug <> alone)";
+        self.ask(|at| at.query_row(ANY, [], |row| row.get(0)))
     }
 
     /// The groups in an order, and whether all of their dumps are sound.
@@ -146,19 +167,106 @@ impl Store {
         if matches!(order, Order::Count | Order::Completeness) {
             return Ok((all.into_iter().map(|(id, ..)| id).collect(), sound));
         }
-        let with_groups = all.into_iter().map(|(id, rank, _)| Ok((rank, self.group(folder, id, 1)?.0, id)));
+        let with_groups = all.into_iter().map(|(id, rank, _)| Ok((rank, self.of(folder, &[id]).group(0, 1)?.0, id)));
         let mut groups = with_groups.collect::<Result<Vec<_>, StoreError>>()?;
         groups.sort_by(|(rank, a, _), (other, b, _)| rank.cmp(other).then_with(|| order.compare(a, b)));
         Ok((groups.into_iter().map(|(.., id)| id).collect(), sound))
     }
 
+    /// Groups of all their dumps.
+    pub(crate) const fn of<'s>(&'s self, folder: &'s Path, bugs: &'s [i64]) -> Whole<'s> {
+        Whole { store: self, folder, bugs }
+    }
+
+    /// The dump at a place.
+    pub(super) fn dump_at(&self, folder: &Path, (file, position): Place) -> Result<Option<Row>, StoreError> {
+        self.ask(|at| {
+            let mut query = at.prepare_cached(&one_dump())?;
+            query.query_row([file, position], |row| read_row(row, folder)).optional()
+        })
+    }
+
+    fn head(&self, folder: &Path, bug: i64) -> Result<Head, StoreError> {
+        let dump = |(file, position): (Option<i64>, Option<i64>)| match file.zip(position) {
+            Some(place) => self.dump_at(folder, place),
+            None => Ok(None),
+        };
+        let (finding, last, head) = self.ask(|at| {
+            let mut bugs = at.prepare_cached(
+                "SELECT deaths, dumps, signatures, finding_file, finding_position, last_file, last_position FROM bug
+                WHERE id = ?1",
+            )?;
+            bugs.query_row([bug], |row| {
+                let signatures = row.get_ref(2)?.as_str()?.split(' ').map(str::to_string).collect();
+                let (count, dumps) = (whole(row, 0)? as usize, whole(row, 1)? as usize);
+                let head = Head { finding: None, signatures, count, dumps, last: None };
+                Ok(((row.get(3)?, row.get(4)?), (row.get(5)?, row.get(6)?), head))
+            })
+        })?;
+        let finding = dump(finding)?.and_then(|row| row.entry.finding);
+        Ok(Head { finding, last: dump(last)?.map(|row| row.entry), ..head })
+    }
+
+    /// Calls `each` with the first dumps of a group until it gives `false`, oldest first; those that know no wall clock
+    /// last.
+    pub(super) fn members(
+        &self,
+        folder: &Path,
+        bug: i64,
+        most: usize,
+        mut each: impl FnMut(Row) -> bool,
+    ) -> Result<(), StoreError> {
+        self.ask(|at| {
+            let mut query = at.prepare_cached(&format!("SELECT {COLUMNS} {ORDERED} LIMIT ?2"))?;
+            let mut rows = query.query(params![bug, i64::try_from(most).unwrap_or(i64::MAX)])?;
+            while let Some(row) = rows.next()? {
+                if !each(read_row(row, folder)?) {
+                    break;
+                }
+            }
+            Ok(())
+        })
+    }
+}
+
+/// A group without its dumps.
+pub(crate) struct Head {
+    pub finding: Option<Finding>,
+    pub signatures: Vec<String>,
+    pub count: usize,
+    pub dumps: usize,
+    /// The last one whose clock can be compared with the first one's.
+    pub last: Option<CatalogueEntry>,
+}
+
+/// Groups of dumps in the order of a list, read one after the other.
+pub(crate) trait Groups {
+    /// How many groups there are.
+    fn len(&self) -> usize;
+
+    /// A group without its dumps.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn head(&self, at: usize) -> Result<Head, StoreError>;
+
+    /// Calls `each` with the first dumps of a group, at most so many and until it gives `false`, oldest first; those
+    /// that know no wall clock come last.
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn dumps(&self, at: usize, most: usize, each: &mut dyn FnMut(CatalogueEntry) -> bool) -> Result<(), StoreError>;
+
     /// A group with its first dumps, `most` of them, and the last if it is not one of these; and how many it has.
-    pub(crate) fn group(&self, folder: &Path, bug: i64, most: usize) -> Result<(Group, usize), StoreError> {
-        let head = self.head(folder, bug)?;
+    ///
+    /// # Errors
+    /// When the store cannot be read.
+    fn group(&self, at: usize, most: usize) -> Result<(Group, usize), StoreError> {
+        let head = self.head(at)?;
         let mut dumps = Vec::new();
-        let Ok(()) = self.members(folder, bug, most, |entry| {
+        self.dumps(at, most, &mut |entry| {
             dumps.push(entry);
-            Ok::<_, std::convert::Infallible>(())
+            true
         })?;
         if head.dumps > dumps.len() {
             dumps.extend(head.last);
@@ -166,95 +274,65 @@ impl Store {
         let group = Group { finding: head.finding, signatures: head.signatures, count: head.count, dumps };
         Ok((group, head.dumps))
     }
+}
 
-    fn head(&self, folder: &Path, bug: i64) -> Result<Head, StoreError> {
-        self.ask(|at| {
-            let mut query = at.prepare_cached(&one_dump())?;
-            let mut dump = |(file, position): (Option<i64>, Option<i64>)| {
-                query.query_row(params![file, position], |row| read_row(row, folder)).optional()
-            };
-            let mut bugs = at.prepare_cached(
-                "SELECT deaths, dumps, signatures, finding_file, finding_position, last_file, last_position FROM bug
-                WHERE id = ?1",
-            )?;
-            bugs.query_row([bug], |row| {
-                let finding = dump((row.get(3)?, row.get(4)?))?.and_then(|row| row.entry.finding);
-                let last = dump((row.get(5)?, row.get(6)?))?.map(|row| row.entry);
-                let signatures = row.get_ref(2)?.as_str()?.split(' ').map(str::to_string).collect();
-                let (count, dumps) = (whole(row, 0)? as usize, whole(row, 1)? as usize);
-                Ok(Head { finding, signatures, count, dumps, last })
-            })
-        })
-    }
+/// Groups of a store with all of their dumps.
+pub(crate) struct Whole<'s> {
+    store: &'s Store,
+    folder: &'s Path,
+    bugs: &'s [i64],
+}
 
-    /// Calls `each` with the first dumps of a group, oldest first; those that know no wall clock last.
-    fn members<E>(
-        &self,
-        folder: &Path,
-        bug: i64,
-        most: usize,
-        mut each: impl FnMut(CatalogueEntry) -> Result<(), E>,
-    ) -> Result<Result<(), E>, StoreError> {
-        self.ask(|at| {
-            let mut query = at.prepare_cached(&format!("SELECT {COLUMNS} {ORDERED} LIMIT ?2"))?;
-            let mut rows = query.query(params![bug, i64::try_from(most).unwrap_or(i64::MAX)])?;
-            while let Some(row) = rows.next()? {
-                if let Err(error) = each(read_row(row, folder)?.entry) {
-                    return Ok(Err(error));
-                }
-            }
-            Ok(Ok(()))
-        })
+impl Whole<'_> {
+    fn bug(&self, at: usize) -> i64 {
+        self.bugs.get(at).copied().unwrap_or(-1)
     }
 }
 
-/// A group without its dumps.
-struct Head {
-    finding: Option<Finding>,
-    signatures: Vec<String>,
-    count: usize,
-    dumps: usize,
-    last: Option<CatalogueEntry>,
+impl Groups for Whole<'_> {
+    fn len(&self) -> usize {
+        self.bugs.len()
+    }
+
+    fn head(&self, at: usize) -> Result<Head, StoreError> {
+        self.store.head(self.folder, self.bug(at))
+    }
+
+    fn dumps(&self, at: usize, most: usize, each: &mut dyn FnMut(CatalogueEntry) -> bool) -> Result<(), StoreError> {
+        self.store.members(self.folder, self.bug(at), most, |row| each(row.entry))
+    }
 }
 
-/// The JSON form of a [`Catalogue`](kwab::report::catalogue::Catalogue), written from the store dump by dump.
-pub(crate) struct Streamed<'s> {
-    /// Where the dumps are.
-    pub store: &'s Store,
-    /// The directory that their paths begin with.
-    pub folder: &'s Path,
-    /// The groups in their order.
-    pub bugs: &'s [i64],
-}
+/// The JSON form of a [`Catalogue`](kwab::report::catalogue::Catalogue), written dump by dump.
+pub(crate) struct Streamed<'g, G>(pub &'g G);
 
-impl Serialize for Streamed<'_> {
+impl<G: Groups> Serialize for Streamed<'_, G> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut object = serializer.serialize_struct("Catalogue", 3)?;
         object.serialize_field("schema", &SCHEMA)?;
         object.serialize_field("signature_version", &signature::VERSION)?;
-        object.serialize_field("groups", &Groups(self))?;
+        object.serialize_field("groups", &AllGroups(self.0))?;
         object.end()
     }
 }
 
-struct Groups<'s>(&'s Streamed<'s>);
+struct AllGroups<'g, G>(&'g G);
 
-impl Serialize for Groups<'_> {
+impl<G: Groups> Serialize for AllGroups<'_, G> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut all = serializer.serialize_seq(None)?;
-        for bug in self.0.bugs {
-            all.serialize_element(&OneGroup(self.0, *bug))?;
+        for at in 0..self.0.len() {
+            all.serialize_element(&OneGroup(self.0, at))?;
         }
         all.end()
     }
 }
 
-struct OneGroup<'s>(&'s Streamed<'s>, i64);
+struct OneGroup<'g, G>(&'g G, usize);
 
-impl Serialize for OneGroup<'_> {
+impl<G: Groups> Serialize for OneGroup<'_, G> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self(Streamed { store, folder, .. }, bug) = self;
-        let head = store.head(folder, *bug).map_err(S::Error::custom)?;
+        let head = self.0.head(self.1).map_err(S::Error::custom)?;
         let mut object = serializer.serialize_struct("Group", 4)?;
         if let Some(finding) = &head.finding {
             object.serialize_field("finding", finding)?;
@@ -266,15 +344,22 @@ impl Serialize for OneGroup<'_> {
     }
 }
 
-struct Members<'s>(&'s OneGroup<'s>);
+struct Members<'g, G>(&'g OneGroup<'g, G>);
 
-impl Serialize for Members<'_> {
+impl<G: Groups> Serialize for Members<'_, G> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let OneGroup(Streamed { store, folder, .. }, bug) = self.0;
         let mut all = serializer.serialize_seq(None)?;
-        let done = store.members(folder, *bug, usize::MAX, |entry| all.serialize_element(&entry));
-        done.map_err(S::Error::custom)??;
-        all.end()
+        let mut failed = None;
+        let OneGroup(groups, at) = self.0;
+        let done = groups.dumps(*at, usize::MAX, &mut |entry| {
+            failed = all.serialize_element(&entry).err();
+            failed.is_none()
+        });
+        done.map_err(S::Error::custom)?;
+        match failed {
+            Some(error) => Err(error),
+            None => all.end(),
+        }
     }
 }
 
@@ -289,7 +374,7 @@ pub(super) fn unsorted(mut name: Vec<u8>) -> Vec<u8> {
 }
 
 /// A path and its marks, in this order.
-fn read_found(row: &Columns<'_>) -> rusqlite::Result<Found> {
+pub(super) fn read_found(row: &Columns<'_>) -> rusqlite::Result<Found> {
     let stamp =
         Stamp { bytes: whole(row, 1)?, modified_ns: row.get(2)?, changed_ns: row.get(3)?, inode: whole(row, 4)? };
     Ok(Found { name: unsorted(row.get(0)?), stamp })

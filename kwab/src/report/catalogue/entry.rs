@@ -87,6 +87,16 @@ pub struct CatalogueEntry {
     pub bytes: u64,
 }
 
+impl CatalogueEntry {
+    /// Whether the machine lived when the dump was taken, and triage finds no likely bug in it: no crash, and what may
+    /// hang is a guess.
+    #[must_use]
+    pub fn is_quiet_live(&self) -> bool {
+        let is_bug = |found: &Finding| found.is_likely() && found.rule != "DELIBERATE";
+        self.kind == "live" && !self.finding.as_ref().is_some_and(is_bug)
+    }
+}
+
 /// The fields that a filter over a catalogue can name.
 pub const FIELDS: &[&str] = &[
     "file",

@@ -5,9 +5,8 @@
 
 use std::fmt::Write as _;
 
-use super::{Bug, CiReport, verdict};
+use super::{Bug, CiReport, quiet, verdict};
 use crate::report::markdown::{more, plain_text};
-use crate::units::count;
 
 /// New crashes that have a row.
 const NEW: usize = 12;
@@ -33,9 +32,8 @@ pub fn markdown(report: &CiReport) -> String {
     list(&mut out, "Known", known.collect());
     let gone = report.gone.iter().map(|known| (&known.title, &known.key, &known.comment, 0));
     list(&mut out, "Gone", gone.collect());
-    if report.asked > 0 {
-        let dumps = count(report.asked as u64, "dump that was", "dumps that were");
-        let _ = writeln!(out, "Not counted: {dumps} asked for.\n");
+    for dumps in quiet(report) {
+        let _ = writeln!(out, "Not counted: {dumps}.\n");
     }
     if !report.damaged.is_empty() {
         list_of_damage(&mut out, &report.damaged);
