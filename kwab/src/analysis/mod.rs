@@ -62,4 +62,5 @@ pub(crate) use death::in_words;
 pub use frame::TraceFrame;
 pub use quote::text;
 pub(crate) use reach::Spectrum;
+pub use space::paging;
 pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage};

@@ -1,13 +1,13 @@
 //! Says what an address is: symbol, mapping, stack, lock, register, page table, frame; and whether it was captured.
 
-use kwab_format::record::{FrameInfo, MemoryKind, RegisterRole};
+use kwab_format::record::{Arch, FrameInfo, MemoryKind, RegisterRole};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hex;
 use super::translate::{self, translate};
-use crate::analysis::text;
-use crate::decode::{PointerClass, classify};
+use crate::analysis::{paging, text};
+use crate::decode::{PointerClass, classify_on};
 use crate::memory::{Ram, Reader, Reverse, Space, spaces};
 use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Probe, Symbols, short};
@@ -119,13 +119,20 @@ impl Question<'_, '_> {
     }
 
     fn names(&self, facts: &mut Vec<Fact>) {
-        let class = match classify(self.addr) {
+        let paging = paging(self.case);
+        let class = match classify_on(paging, self.addr) {
             PointerClass::Null => "the null pointer".to_owned(),
             PointerClass::NearNull => format!("{:#x} bytes above a null pointer", self.addr),
             PointerClass::BelowNull => {
                 format!("{} as a signed number: an error, or below a null pointer", self.addr as i64)
             }
-            PointerClass::NonCanonical => "not canonical: no 4-level page table maps it".to_owned(),
+            PointerClass::NonCanonical => match paging.arch {
+                None | Some(Arch::X86_64) => {
+                    let levels = if paging.five_levels { 5 } else { 4 };
+                    format!("not canonical: no {levels}-level page table maps it")
+                }
+                Some(_) => "not canonical: no page table maps it".to_owned(),
+            },
             PointerClass::Poison(name) => format!("the pattern {name}"),
             PointerClass::User => "an address of a program".to_owned(),
             PointerClass::Kernel => "an address of the kernel".to_owned(),
