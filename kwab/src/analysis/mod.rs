@@ -48,6 +48,7 @@ mod rings;
 pub mod rules;
 mod space;
 pub mod stacks;
+pub mod threads;
 pub mod trail;
 mod triage;
 pub mod undecided;

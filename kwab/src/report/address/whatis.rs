@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::hex;
 use super::translate::{self, translate};
+use crate::analysis::threads::Thread;
 use crate::analysis::{paging, text};
 use crate::decode::{PointerClass, classify_on};
 use crate::memory::{Ram, Reader, Reverse, Space, spaces};
@@ -170,8 +171,8 @@ impl Question<'_, '_> {
                 continue;
             }
             let name = text(stack.label);
-            let of =
-                stack.tid.or(stack.pid).map(|tid| format!(" of thread {tid}{}", self.task(tid))).unwrap_or_default();
+            let named = |tid| format!(" of thread {tid}{}", self.task(tid, stack.stamp.cpu));
+            let of = stack.tid.or(stack.pid).map(named).unwrap_or_default();
             let part = if self.addr < low { "the guard below " } else { "" };
             let words = format!("{part}the {name} stack{of}, {low:#x}-{high:#x}");
             facts.push(fact(Subject::Stack, words, Some(stack.at)));
@@ -192,8 +193,8 @@ impl Question<'_, '_> {
 
     fn holders(&self, facts: &mut Vec<Fact>) {
         for lock in self.case.locks.iter().filter(|lock| lock.addr == Some(self.addr)).take(MOST) {
-            let holder =
-                lock.holder_tid.or(lock.holder_pid).map(|tid| format!(", held by thread {tid}{}", self.task(tid)));
+            let named = |tid| format!(", held by thread {tid}{}", self.task(tid, lock.holder_cpu));
+            let holder = lock.holder_tid.or(lock.holder_pid).map(named);
             let words = format!("the lock {}{}", text(lock.name), holder.unwrap_or_default());
             facts.push(fact(Subject::Lock, words, Some(lock.at)));
         }
@@ -274,15 +275,16 @@ impl Question<'_, '_> {
     }
 
     /// ` (sh)` of a thread that the dump lists.
-    fn task(&self, tid: u32) -> String {
-        let task = self.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
+    fn task(&self, tid: u32, cpu: Option<u32>) -> String {
+        let wanted = Some(Thread::on(tid, cpu));
+        let task = self.case.tasks.iter().find(|task| Thread::of(task) == wanted);
         task.map(|task| format!(" ({})", text(task.comm))).unwrap_or_default()
     }
 
     fn owner(&self, set: &kwab_format::record::Registers<'_>) -> String {
         let role = set.role.and_then(RegisterRole::name).map(|role| format!(" ({role})")).unwrap_or_default();
         match (set.tid.or(set.pid), set.stamp.cpu) {
-            (Some(tid), _) => format!("thread {tid}{}{role}", self.task(tid)),
+            (Some(tid), cpu) => format!("thread {tid}{}{role}", self.task(tid, cpu)),
             (None, Some(cpu)) => format!("CPU {cpu}{role}"),
             (None, None) => format!("a register set{role}"),
         }
