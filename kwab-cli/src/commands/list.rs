@@ -55,6 +55,23 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
+/// What stands for a list where there are no dumps.
+const NO_DUMPS: &str = "no dumps here";
+/// What stands for a list of those that match.
+const NO_MATCH: &str = "no dump matches";
+/// Names of a directory that are looked at for logs.
+const MOST_NAMES: usize = 4096;
+
+/// What to do with a directory that holds logs instead of dumps.
+fn advice(folder: &Path) -> Option<String> {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log");
+    let names = std::fs::read_dir(folder).ok()?.take(MOST_NAMES).filter_map(|found| Some(found.ok()?.path()));
+    let logs: Vec<PathBuf> = names.filter(is_log).collect();
+    let first = kwab::report::command::word(logs.iter().min()?.to_str()?);
+    let count = kwab::units::count(logs.len() as u64, "log", "logs");
+    Some(format!("{} holds {count}: kwab {first} judges the first, kwab import makes dumps of it", shown(folder)))
+}
+
 /// What the paths of a command hold.
 struct All {
     store: Store,
@@ -76,7 +93,13 @@ fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
         return Ok(sound);
     }
     let groups = bugs.iter().map(|bug| all.store.group(&all.folder, *bug, render::tables::named(style)));
-    output::texts(render::tables::list(groups, style))?;
+    output::texts(render::tables::list(groups, NO_DUMPS, style))?;
+    if bugs.is_empty()
+        && !inputs::is_confined()
+        && let Some(advice) = advice(&all.folder)
+    {
+        say(&anyhow::anyhow!(advice));
+    }
     Ok(sound)
 }
 
@@ -142,7 +165,7 @@ fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, s
         let dumps = group.dumps.len();
         Ok::<_, Infallible>((group, dumps))
     });
-    output::texts(render::tables::list(groups, style))?;
+    output::texts(render::tables::list(groups, NO_MATCH, style))?;
     Ok(sound)
 }
 

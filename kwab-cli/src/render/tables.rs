@@ -82,16 +82,17 @@ pub(crate) const fn named(style: Style) -> usize {
 }
 
 /// Renders a list of dumps as a table, group by group: each with how many dumps it has, and the first and the last of
-/// them.
+/// them; the words for nothing stand where there is none.
 pub(crate) fn list<E>(
     groups: impl Iterator<Item = Result<(Group, usize), E>>,
+    nothing: &'static str,
     style: Style,
 ) -> impl Iterator<Item = Result<String, E>> {
     let head = format!("{:>4}  {:>5}  {:<12}  {}", "n", "score", "rule", "what, where, who and when");
     let head = format!("{}\n", paint(style, Tone::Head, &cut(&head, style.width)));
     let mut groups = groups.map(move |group| group.map(|(group, dumps)| rows(&group, dumps, style))).peekable();
-    let empty = groups.peek().is_none().then(|| Ok("no dumps here\n".to_string()));
-    std::iter::once(Ok(head)).chain(empty).chain(groups)
+    let first = if groups.peek().is_none() { format!("{nothing}\n") } else { head };
+    std::iter::once(Ok(first)).chain(groups)
 }
 
 fn rows(group: &Group, dumps: usize, style: Style) -> String {
