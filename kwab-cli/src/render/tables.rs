@@ -101,7 +101,8 @@ fn rows(group: &Group, dumps: usize, style: Style) -> String {
     let score = likely.map_or("–".to_string(), |found| format!("{:.2}", found.score));
     let rule = likely.map_or("–", |found| found.about.as_deref().unwrap_or(&found.rule));
     let what = match (likely, first.kind.as_str()) {
-        (Some(found), _) => found.claim.as_str(),
+        // The rule has a column of its own.
+        (Some(found), _) => found.claim.strip_suffix(&format!(" [{rule}]")).unwrap_or(&found.claim),
         (None, "recording") if group.count > 1 => "recordings without a crash",
         (None, "unreadable") if group.count > 1 => "files that are not dumps",
         (None, _) => first.cause.as_str(),
