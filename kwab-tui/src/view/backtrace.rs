@@ -150,7 +150,7 @@ impl Traces<'_, '_, '_> {
     fn task(&self, tid: u32, owner: &str) -> Target {
         let named = |task: &&Located<Task<'_>>| owner.contains(&format!("{}[0]", of_bytes(task.comm)));
         let idle = self.ctx.case.tasks.iter().filter(|task| tid == 0 && task.tid == Some(0));
-        idle.filter(named).last().map_or(Target::Task(tid), |task| Target::Record(task.at))
+        idle.filter(named).next_back().map_or(Target::Task(tid), |task| Target::Record(task.at))
     }
 
     fn frames(&mut self, frames: &[TraceFrame], pid: Option<u32>) {

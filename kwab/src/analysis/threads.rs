@@ -30,7 +30,7 @@ impl Thread {
         Some(Self::on(task.tid.or(task.pid)?, task.last_cpu))
     }
 
-    /// Its number.
+    /// The number, which for an idle thread of Linux is 0 on every processor.
     #[must_use]
     pub const fn tid(self) -> u32 {
         self.tid

@@ -72,7 +72,7 @@ pub fn login(kernel: Which, consent: Consent) -> Result<()> {
     let asked = "echo \"it is $TERM of $(stty size), $(tty)\"; . /etc/os-release; echo \"on $ID\"\n\
                  echo \"entry $(head -c 2 /etc/terminfo/x/xterm | hexdump -e '1/1 \"%02x\"')\"\n\
                  stty -echo; stty size < /dev/ttyS0; echo login ends\n";
-    image.text("/root/.profile", asked);
+    image.text(&format!("{HOME}/.profile"), asked);
     let file = paths::build("images")?.join("login.cpio");
     paths::write(&file, &image.archive())?;
     let mut machine = boot::machine(&Options::once(kernel, &[]).from_initramfs(file), consent)?;
@@ -101,6 +101,8 @@ fn explain(log: &Path, machine: &Machine) -> Result<()> {
     Ok(())
 }
 
+/// Where the guest's root lives, whose shell a login is.
+const HOME: &str = "/root";
 /// The console's log of the last boot that died or was a session.
 const LOG: &str = "serial.log";
 
