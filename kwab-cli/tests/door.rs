@@ -143,6 +143,23 @@ fn directories_and_several_files_are_listed_where_there_is_no_terminal() {
 }
 
 #[test]
+fn a_directory_of_logs_says_which_command_reads_them() {
+    let folder = folder();
+    let output = run(folder.path(), &["list", "."]);
+    assert_eq!((text(&output.stdout).as_str(), text(&output.stderr).as_str()), ("no dumps here\n", ""));
+    fs::create_dir(folder.path().join("logs")).expect("made");
+    for name in ["b.log", "a b.log"] {
+        fs::write(folder.path().join("logs").join(name), three_crashes()).expect("written");
+    }
+    let output = run(folder.path(), &["logs"]);
+    assert_eq!((output.status.code(), text(&output.stdout).as_str()), (Some(0), "no dumps here\n"));
+    let said = "kwab: logs holds 2 logs: kwab 'logs/a b.log' judges the first, kwab import makes dumps of it\n";
+    assert_eq!(text(&output.stderr), said);
+    let output = run(folder.path(), &["list", ".", "--filter", "cause:null"]);
+    assert_eq!(text(&output.stdout), "no dump matches\n");
+}
+
+#[test]
 fn a_word_that_is_neither_a_file_nor_a_command_is_refused_with_the_nearest_command() {
     let folder = folder();
     let at = folder.path();
@@ -152,6 +169,7 @@ fn a_word_that_is_neither_a_file_nor_a_command_is_refused_with_the_nearest_comma
         (&["inspekt"][..], "kwab: inspekt: no such file or command; did you mean kwab inspect?\n"),
         (&["frobnicate"], "kwab: frobnicate: no such file or command; kwab --help lists the commands\n"),
         (&["serial.log"], "kwab: serial.log: no such file or directory\n"),
+        (&["inspekt", "notes.txt"], "kwab: inspekt: no such file or command; did you mean kwab inspect?\n"),
     ] {
         let output = run(at, arguments);
         assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), said), "{arguments:?}");

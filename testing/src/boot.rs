@@ -122,8 +122,7 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
             }
             put_command(&mut image, &options.command);
             if options.command.is_empty() {
-                image.text("/etc/terminal", &terminal());
-                put_terminfo(&mut image);
+                put_terminal(&mut image, &std::env::var("TERM").unwrap_or_default(), &size());
             }
             let file = paths::build("images")?.join(format!("boot-{}.cpio", options.kernel.name()));
             paths::write(&file, &image.archive())?;
@@ -173,11 +172,20 @@ fn put_terminfo(image: &mut Image) {
     }
 }
 
-/// Tells the guest's shell about the terminal that its console is shown in, which a serial line cannot.
-fn terminal() -> String {
-    let size = Call::new("stty").args(["-F", "/dev/tty", "size"]).capture().map(|said| said.stdout).unwrap_or_default();
+/// Rows and columns of this process's terminal, as `stty size` prints them.
+fn size() -> String {
+    Call::new("stty").args(["-F", "/dev/tty", "size"]).capture().map(|said| said.stdout).unwrap_or_default()
+}
+
+/// Tells the guest's shell about the terminal that its console is shown in, which a serial line cannot: its kind, its
+/// size as `stty size` prints it, and the entries of the terminfo database.
+pub fn put_terminal(image: &mut Image, kind: &str, size: &str) {
+    put_terminfo(image);
+    image.text("/etc/terminal", &terminal(kind, size));
+}
+
+fn terminal(kind: &str, size: &str) -> String {
     let numbers: Vec<u16> = size.split_whitespace().filter_map(|number| number.parse().ok()).collect();
-    let kind = std::env::var("TERM").unwrap_or_default();
     let known = TERMINALS.iter().find(|name| kind.starts_with(**name));
     let mut text = format!("export TERM={}\n", known.unwrap_or(&"vt100"));
     if let [rows, columns] = numbers[..]

@@ -161,6 +161,11 @@ impl Mount {
         self.at.lock().clone()
     }
 
+    /// Looks at its mount point without waiting; `None` also while that changes.
+    pub fn try_at<R>(&self, look: impl FnOnce(&Path) -> R) -> Option<R> {
+        self.at.try_lock().and_then(|at| at.as_ref().map(look))
+    }
+
     /// The path of its root.
     pub fn top(self: &Arc<Self>) -> Path {
         Path { mount: self.clone(), dentry: self.root.clone() }

@@ -79,6 +79,21 @@ impl Path {
         name
     }
 
+    /// Writes the path as the first process sees it to the end of `into`, without waiting for a lock or allocating:
+    /// the part that could be had.
+    pub fn try_name<'b>(&self, into: &'b mut [u8]) -> &'b [u8] {
+        let mut end = into.len();
+        self.try_prepend(into, &mut end, MOST_MOUNTS);
+        into.get(end..).unwrap_or_default()
+    }
+
+    fn try_prepend(&self, into: &mut [u8], end: &mut usize, depth: u32) {
+        if self.dentry.try_prepend(&self.mount.root, into, end) && depth > 0 {
+            // Nothing is mounted at the top of all, and what was detached has only its own names.
+            let _ = self.mount.try_at(|below| below.try_prepend(into, end, depth - 1));
+        }
+    }
+
     #[cold]
     fn long_name(&self, root: &Self) -> Vec<u8> {
         let mut buffer = alloc::vec![0; kernel_logic::path::PATH_MAX];
@@ -89,5 +104,7 @@ impl Path {
     }
 }
 
+/// Mounts within mounts that a name is followed through on the crash path.
+const MOST_MOUNTS: u32 = 8;
 /// Most paths fit into this many bytes.
 const SHORT: usize = 128;

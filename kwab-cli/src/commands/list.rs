@@ -55,6 +55,23 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
+/// What stands for a list where there are no dumps.
+const NO_DUMPS: &str = "no dumps here";
+/// What stands for a list of those that match.
+const NO_MATCH: &str = "no dump matches";
+/// Names of a directory that are looked at for logs.
+const MOST_NAMES: usize = 4096;
+
+/// What to do with a directory that holds logs instead of dumps.
+fn advice(folder: &Path) -> Option<String> {
+    let is_log = |path: &PathBuf| path.extension().is_some_and(|end| end == "log");
+    let names = std::fs::read_dir(folder).ok()?.take(MOST_NAMES).filter_map(|found| Some(found.ok()?.path()));
+    let logs: Vec<PathBuf> = names.filter(is_log).collect();
+    let first = kwab::report::command::word(logs.iter().min()?.to_str()?);
+    let count = kwab::units::count(logs.len() as u64, "log", "logs");
+    Some(format!("{} holds {count}: kwab {first} judges the first, kwab import makes dumps of it", shown(folder)))
+}
+
 /// What the paths of a command hold.
 struct All {
     store: Store,
@@ -69,19 +86,26 @@ struct All {
 /// Lists all dumps of a store, group by group; gives whether they are sound.
 fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
     let (bugs, sound) = all.store.bugs(&all.folder, order)?;
-    print(&all.store.of(&all.folder, &bugs), json, style)?;
+    print(&all.store.of(&all.folder, &bugs), (json, NO_DUMPS), style)?;
+    if !json
+        && bugs.is_empty()
+        && !inputs::is_confined()
+        && let Some(advice) = advice(&all.folder)
+    {
+        say(&anyhow::anyhow!(advice));
+    }
     Ok(sound)
 }
 
-/// Prints groups as they are read.
-fn print(groups: &impl Groups, json: bool, style: Style) -> Result<()> {
+/// Prints groups as they are read, or what stands for them if there are none.
+fn print(groups: &impl Groups, (json, none): (bool, &str), style: Style) -> Result<()> {
     let streamed = Streamed(groups);
     output::beside(&streamed)?;
     if json {
         return output::json(&streamed);
     }
     let each = (0..groups.len()).map(|at| groups.group(at, render::tables::named(style)));
-    output::texts(render::tables::list(each, style))
+    output::texts(render::tables::list(each, none, style))
 }
 
 /// Dumps that match and are held; of more than that only the lines of a list are.
@@ -156,7 +180,7 @@ fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, s
     let entries = match matching(all, (wanted, filter), order, HELD)? {
         Matching::Few(entries) => entries,
         Matching::Many(groups) => {
-            print(&groups, json, style)?;
+            print(&groups, (json, NO_MATCH), style)?;
             return Ok(groups.is_sound());
         }
         Matching::Apart(store) => {
@@ -175,7 +199,7 @@ fn part(all: &All, wanted: &Wanted, filter: &Filter, order: Order, json: bool, s
         let dumps = group.dumps.len();
         Ok::<_, Infallible>((group, dumps))
     });
-    output::texts(render::tables::list(groups, style))?;
+    output::texts(render::tables::list(groups, NO_MATCH, style))?;
     Ok(sound)
 }
 

@@ -54,7 +54,7 @@ impl Quiet {
         let kernels = Dialects::builtin().kernels();
         let crash = if self.is_doubtful() { "no crash that kwab can read" } else { "no crash" };
         let mut text = format!(
-            "{crash} in this log\nlooked at {lines} for reports of Linux and of {kernels} other kernels, and for \
+            "{crash} in this log\nlooked at {lines} for reports of Linux and of {kernels} other kernels,\nand for \
              words by which any kernel dies\n"
         );
         if let Some(death) = &self.report.unexplained {

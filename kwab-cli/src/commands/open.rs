@@ -16,9 +16,10 @@ use crate::failure::{is_stdio, shown};
 /// Runs the command that fits the paths.
 pub(super) fn run(given: Arguments) -> Result<ExitCode> {
     let paths = given.paths;
-    if let [name] = paths.as_slice()
+    if let [name, others @ ..] = paths.as_slice()
         && !is_stdio(name)
         && !name.exists()
+        && (others.is_empty() || is_word(name))
     {
         bail!(unknown(name));
     }
@@ -39,11 +40,15 @@ pub(super) fn browses(paths: &[PathBuf]) -> bool {
     many && io::stdin().is_terminal() && io::stdout().is_terminal()
 }
 
+/// Whether a name may have been meant for a command: dumps and logs have a folder or an ending.
+fn is_word(name: &Path) -> bool {
+    !shown(name).contains(['/', '.'])
+}
+
 /// What to say of a word that is neither a file nor a command.
 fn unknown(name: &Path) -> String {
-    let name = shown(name);
-    let word = !name.contains(['/', '.']);
-    if !word {
+    let (name, is_word) = (shown(name), is_word(name));
+    if !is_word {
         return format!("{name}: no such file or directory");
     }
     let commands = Arguments::command();

@@ -7,7 +7,6 @@ use kwab::analysis::Triage;
 use kwab::analysis::audit::{RULES, Severity};
 use kwab::analysis::forms::{AuditReport, VerifyReport};
 use kwab::model::RecordRef;
-use kwab::plain;
 
 use super::{LongWords, broken, command, count};
 use crate::output::{self, Style};
@@ -67,7 +66,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     if let Some(undecided) = &report.undecided {
         list(&mut out, " ?  looked at: ", &undecided.looked_at, style);
         wrap(&mut out, " ?  would decide: ", &undecided.decides, style);
-        let _ = writeln!(out, " ?  record it: {}", plain::line(&undecided.record));
+        wrap(&mut out, " ?  record it: ", &undecided.record, style);
     }
     list(&mut out, " –  ruled out: ", &report.ruled_out, style);
     list(&mut out, &format!("\nnot in this {source}: "), &report.lacking, style);

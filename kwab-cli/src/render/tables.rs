@@ -82,16 +82,17 @@ pub(crate) const fn named(style: Style) -> usize {
 }
 
 /// Renders a list of dumps as a table, group by group: each with how many dumps it has, and the first and the last of
-/// them.
+/// them; the words for nothing stand where there is none.
 pub(crate) fn list<E>(
     groups: impl Iterator<Item = Result<(Group, usize), E>>,
+    nothing: &'static str,
     style: Style,
 ) -> impl Iterator<Item = Result<String, E>> {
     let head = format!("{:>4}  {:>5}  {:<12}  {}", "n", "score", "rule", "what, where, who and when");
     let head = format!("{}\n", paint(style, Tone::Head, &cut(&head, style.width)));
     let mut groups = groups.map(move |group| group.map(|(group, dumps)| rows(&group, dumps, style))).peekable();
-    let empty = groups.peek().is_none().then(|| Ok("no dumps here\n".to_string()));
-    std::iter::once(Ok(head)).chain(empty).chain(groups)
+    let first = if groups.peek().is_none() { format!("{nothing}\n") } else { head };
+    std::iter::once(Ok(first)).chain(groups)
 }
 
 fn rows(group: &Group, dumps: usize, style: Style) -> String {
@@ -100,7 +101,8 @@ fn rows(group: &Group, dumps: usize, style: Style) -> String {
     let score = likely.map_or("–".to_string(), |found| format!("{:.2}", found.score));
     let rule = likely.map_or("–", |found| found.about.as_deref().unwrap_or(&found.rule));
     let what = match (likely, first.kind.as_str()) {
-        (Some(found), _) => found.claim.as_str(),
+        // The rule has a column of its own.
+        (Some(found), _) => found.claim.strip_suffix(&format!(" [{rule}]")).unwrap_or(&found.claim),
         (None, "recording") if group.count > 1 => "recordings without a crash",
         (None, "unreadable") if group.count > 1 => "files that are not dumps",
         (None, _) => first.cause.as_str(),

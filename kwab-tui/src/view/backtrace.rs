@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
+use kwab::analysis::text as of_bytes;
 use kwab::analysis::{Context, TraceFrame, View as Space, stacks};
 use kwab::decode::{Values, around};
-use kwab::model::RecordRef;
+use kwab::format::record::Task;
+use kwab::model::{Located, RecordRef};
 use kwab::report::align::shape;
 use kwab::report::inspect::{Backtrace, Report};
 use kwab::symbols::SourceLines;
@@ -133,14 +135,22 @@ impl Traces<'_, '_, '_> {
         let tasks = stack.owners.iter().filter_map(|owner| {
             let (_, rest) = owner.split_once('[')?;
             let tid: u32 = rest.split_once(']')?.0.parse().ok()?;
-            Some(Link::new(owner.clone(), Target::Task(tid)))
+            Some(Link::new(owner.clone(), self.task(tid, owner)))
         });
-        self.heading(&title, tasks.collect());
+        let tasks = tasks.collect();
+        self.heading(&title, tasks);
         self.frames(&stack.frames, pid.filter(|_| stack.user));
         if let Some(why) = stack.stopped.and_then(Stopped::in_words) {
             let shown = Shown { index: "…".to_string(), name: why, quiet: true, ..Shown::default() };
             self.push(&shown, Vec::new(), Vec::new(), None);
         }
+    }
+
+    /// The task of a thread. Idle threads of Linux share the number 0: of those the owner has the name.
+    fn task(&self, tid: u32, owner: &str) -> Target {
+        let named = |task: &&Located<Task<'_>>| owner.contains(&format!("{}[0]", of_bytes(task.comm)));
+        let idle = self.ctx.case.tasks.iter().filter(|task| tid == 0 && task.tid == Some(0));
+        idle.filter(named).next_back().map_or(Target::Task(tid), |task| Target::Record(task.at))
     }
 
     fn frames(&mut self, frames: &[TraceFrame], pid: Option<u32>) {

@@ -371,7 +371,10 @@ impl View for CatalogueView {
         };
         if let Some(found) = &entry.finding {
             let proven = if found.proven { "proven" } else { "not proven" };
-            let text = format!("{:.2} {}, {proven}: {}", found.score, rule(Some(found)), found.claim);
+            let rule = rule(Some(found));
+            // The rule stands in front already.
+            let claim = found.claim.strip_suffix(&format!(" [{rule}]")).unwrap_or(&found.claim);
+            let text = format!("{:.2} {rule}, {proven}: {claim}", found.score);
             lines.push(Line::of(if found.is_likely() { Tone::Head } else { Tone::Dim }, text));
         }
         lines.push(Line::of(Tone::Head, entry.cause.clone()));

@@ -7,9 +7,10 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use kwab::analysis::text as of_bytes;
-use kwab::decode::{PointerClass, classify};
-use kwab::format::record::{Memory, MemoryKind};
+use kwab::decode::{Paging, PointerClass, classify_on};
+use kwab::format::record::{Memory, MemoryKind, Registers};
 use kwab::format::{AnyRecord, RecordType as _, Records, SectionKind};
+use kwab::memory::levels;
 use kwab::model::payloads::Payloads;
 use kwab::report::filter::FieldValue;
 
@@ -22,6 +23,8 @@ pub struct HexView {
     payloads: Arc<Payloads>,
     pieces: Vec<Piece>,
     rows: usize,
+    /// Which addresses the machine can map: what a word may point at.
+    paging: Paging,
     /// Pieces that the dump's memory limit left no room for.
     pub left_out: usize,
 }
@@ -58,7 +61,7 @@ impl HexView {
     /// Looks for captured memory in all sections that may hold some; user pieces of other processes come last.
     #[must_use]
     pub fn new(payloads: Arc<Payloads>) -> Self {
-        let (mut pieces, mut left_out) = (Vec::new(), 0);
+        let (mut pieces, mut left_out, mut paging) = (Vec::new(), 0, Paging::default());
         let file = payloads.file();
         let may_hold = |kind| {
             matches!(
@@ -77,6 +80,12 @@ impl HexView {
             while let Some(raw) = records.next() {
                 let offset = at;
                 at = payload.len() - records.rest().len();
+                if raw.kind == Registers::KIND
+                    && let Ok(AnyRecord::Registers(set)) = raw.decode()
+                {
+                    paging.arch = paging.arch.or(set.arch);
+                    paging.five_levels |= levels(std::iter::once(set)) == 5;
+                }
                 if raw.kind == Memory::KIND
                     && let Ok(AnyRecord::Memory(memory)) = raw.decode()
                 {
@@ -94,7 +103,7 @@ impl HexView {
             piece.first = rows;
             rows += piece.rows();
         }
-        Self { payloads, pieces, rows, left_out }
+        Self { payloads, pieces, rows, paging, left_out }
     }
 
     fn piece_of(&self, row: usize) -> Option<&Piece> {
@@ -278,7 +287,7 @@ impl View for HexView {
             lines.push(Line::field(&format!("{} bits", 8 * size), format!("{value:#x}  {value}  {signed}")));
         }
         if let Some(pointer) = self.pointer(row, look) {
-            let is = match classify(pointer) {
+            let is = match classify_on(self.paging, pointer) {
                 PointerClass::Null => "null".to_string(),
                 PointerClass::NearNull => "near null: a number, or a field of a null pointer".to_string(),
                 PointerClass::Poison(what) => what.to_string(),

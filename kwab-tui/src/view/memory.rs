@@ -104,6 +104,11 @@ fn mark(rows: &mut [Mapping], finding: &Finding) {
     }
 }
 
+/// `1 page`, `281 pages`.
+fn of_pages(number: u64) -> String {
+    kwab::units::count(number, "page", "pages")
+}
+
 /// Notes wrong pages in the mappings that hold them. Of mappings that overlap each other the first get the notes: a
 /// dump in which every mapping holds every page would take memory for each pair.
 fn mark_pages(rows: &mut [Mapping], pages: &[WrongPage]) {
@@ -237,11 +242,11 @@ impl View for MappingsView {
         let mut lines = vec![
             Line::of(Tone::Head, row.name.clone()),
             Line::field("range", format!("{}-{}", address(row.start), address(row.end))),
-            Line::field("size", format!("{} in {} pages", memory(row.end.saturating_sub(row.start)), row.pages())),
+            Line::field("size", format!("{} in {}", memory(row.end.saturating_sub(row.start)), of_pages(row.pages()))),
             Line::field("rights", row.prot.clone()),
         ];
         lines.extend(row.offset.map(|offset| Line::field("file", format!("{} from {offset:#x}", row.name))));
-        lines.extend(row.resident.map(|pages| Line::field("present", format!("{pages} pages"))));
+        lines.extend(row.resident.map(|present| Line::field("present", of_pages(present))));
         lines.extend(row.pid.map(|pid| Line::field("process", pid.to_string())));
         let captured = if row.captured > 0 {
             format!("{} (↵ shows them)", memory(row.captured))

@@ -1,7 +1,7 @@
 //! Registers with their bits decoded, and what each value points at.
 
 use kwab::analysis::Context;
-use kwab::decode::{CR0, CR4, EFER, PointerClass, RFLAGS, classify, describe_bits};
+use kwab::decode::{CR0, CR4, EFER, PointerClass, RFLAGS, describe_bits};
 use kwab::report::inspect::Report;
 use kwab::symbols::{Probe, short};
 
@@ -120,7 +120,7 @@ fn meaning(name: &str, value: u64, ctx: &Context<'_, '_>) -> String {
     if let Some((stack, above)) = stack {
         return format!("{} stack, {above:#x} above its low end", kwab::analysis::text(stack.label));
     }
-    let class = match classify(value) {
+    let class = match ctx.class_of(value) {
         PointerClass::Null | PointerClass::NearNull | PointerClass::User => "",
         PointerClass::BelowNull => "just below zero: an error number or a negative offset",
         PointerClass::NonCanonical => "not an address: the upper bits differ",
@@ -128,4 +128,33 @@ fn meaning(name: &str, value: u64, ctx: &Context<'_, '_>) -> String {
         PointerClass::Kernel => "kernel address",
     };
     class.to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab::analysis::verify::Backing;
+    use kwab::format::record::{Reg, RegId, RegisterRole, Registers};
+    use kwab::format::{BootId, DumpId, FileHeader, List, SectionKind};
+    use kwab::model::Dump;
+    use kwab::model::emit::DumpWriter;
+    use kwab::symbols::Symbols;
+
+    use super::*;
+
+    fn meaning_with(cr4: u64, value: u64) -> String {
+        let regs = [Reg::new(RegId::RAX, value), Reg::new(RegId::CR4, cr4)];
+        let set = Registers { role: Some(RegisterRole::FAULT), regs: Some(List::new(&regs)), ..Registers::default() };
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(9), BootId([1; 16])));
+        writer.put(SectionKind::REGISTERS, &set);
+        let dump = Dump::from_bytes(writer.finish().expect("memory")).expect("a dump");
+        let (case, symbols) = (dump.case(), Symbols::new());
+        meaning("rax", value, &Context::new(&case, &symbols, &Backing::none()))
+    }
+
+    #[test]
+    fn an_address_of_57_bits_is_the_kernels_where_cr4_says_so() {
+        let direct_map = 0xff11_0000_1234_5678;
+        assert_eq!(meaning_with(1 << 12, direct_map), "kernel address");
+        assert_eq!(meaning_with(0, direct_map), "not an address: the upper bits differ");
+    }
 }

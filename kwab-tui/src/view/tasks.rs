@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use kwab::analysis::text as of_bytes;
-use kwab::format::record::{Frame, LockKind, LockWait, TaskState};
+use kwab::analysis::threads::printed_frames;
+use kwab::format::record::{Frame, LockKind, LockWait, Task, TaskState};
 use kwab::model::call::{Call, arguments};
 use kwab::model::{Case, Located};
 use kwab::symbols::{Probe, Symbols, short};
@@ -30,22 +31,25 @@ const MOST_FRAMES: usize = 64;
 /// Tasks as rows, with their frames; addresses that were printed without a name have the one that an image knows.
 #[must_use]
 pub fn tasks(case: &Case<'_>, symbols: &Symbols) -> Table {
-    let mut frames: BTreeMap<(Option<u32>, Option<u32>), Vec<&Frame<'_>>> = BTreeMap::new();
-    for frame in case.frames.iter().filter(|frame| frame.pid.is_some()) {
-        frames.entry((frame.pid, frame.tid)).or_default().push(&frame.record);
-    }
-    let dead = case.causes.first().and_then(|cause| cause.pid);
+    let frames = printed_frames(case);
+    let cause = case.causes.first();
+    // Idle threads share the number 0: the processor tells which of them it was.
+    let is_dead = |task: &Task<'_>| {
+        cause.is_some_and(|cause| {
+            let on = cause.stamp.cpu.zip(task.last_cpu);
+            cause.pid.is_some() && task.pid == cause.pid && (task.pid != Some(0) || on.is_none_or(|(a, b)| a == b))
+        })
+    };
     let rows = case.tasks.iter().map(|task| {
-        let own = frames.get(&(task.pid, task.tid)).or_else(|| frames.get(&(task.pid, None)));
-        // Of tasks that share a number each would list the frames of all.
-        let own: &[&Frame<'_>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
+        let own = frames.get(&task.at);
+        let own: &[&Located<Frame<'_>>] = own.map_or(&[], |frames| &frames[..frames.len().min(MOST_FRAMES)]);
         let state = task.state.and_then(TaskState::name).map_or_else(|| of_bytes(task.state_text), str::to_string);
         let names: Vec<String> = own.iter().map(|frame| name_of(frame, symbols)).collect();
         let waits = location(task.wait_reason, &names);
         let name = of_bytes(task.comm.or(task.cmdline));
         let current = task.current == Some(true) || task.state == Some(TaskState::RUNNING);
         let tone = match task.state {
-            _ if task.pid == dead && dead.is_some() => Tone::Alarm,
+            _ if is_dead(task) => Tone::Alarm,
             Some(TaskState::BLOCKED | TaskState::ZOMBIE) => Tone::Care,
             _ if current => Tone::Good,
             _ => Tone::Plain,

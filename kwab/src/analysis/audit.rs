@@ -14,7 +14,7 @@ use serde::Serialize;
 use super::evidence::Evidence;
 use super::quote::text;
 pub use super::space::is_present;
-use super::space::{Mapping, PAGE, Spaces};
+use super::space::{Mapping, PAGE, Spaces, paging};
 use crate::model::{Case, Located};
 use crate::units;
 
@@ -238,10 +238,11 @@ fn span(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn kernel_user(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    for mapping in audit.spaces.mappings().filter(|m| m.rights.user && m.start >> 47 != 0) {
+    let end = paging(audit.case).user_end();
+    for mapping in audit.spaces.mappings().filter(|m| m.rights.user && m.start >= end) {
         rows.add(mapping.pid, Some(mapping.start), row(mapping.source, pte_text(&mapping)));
     }
-    for vma in audit.case.vmas.iter().filter(|vma| vma.end.is_some_and(|end| end > 1 << 47) && vma.pid.is_some()) {
+    for vma in audit.case.vmas.iter().filter(|vma| vma.end.is_some_and(|last| last > end) && vma.pid.is_some()) {
         rows.add(vma.pid, vma.start, row(vma, vma_text(vma)));
     }
 }
@@ -418,7 +419,8 @@ fn shared_root(audit: &Audit<'_, '_>, rows: &mut Rows) {
 }
 
 fn pte_without_vma(audit: &Audit<'_, '_>, rows: &mut Rows) {
-    for mapping in audit.spaces.mappings().filter(|m| m.rights.user && m.start >> 47 == 0) {
+    let end = paging(audit.case).user_end();
+    for mapping in audit.spaces.mappings().filter(|m| m.rights.user && m.start < end) {
         if audit.spaces.has_map(mapping.pid)
             && let Some(addr) = audit.spaces.first_outside(&mapping)
         {

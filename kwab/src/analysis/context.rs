@@ -11,8 +11,9 @@ use super::blame::{self, Guilty};
 use super::death::Postmortem;
 use super::frame::{TraceFrame, printed_function};
 use super::quote::text;
+use super::space::paging;
 use super::verify::{self, Backing};
-use crate::decode::{Instruction, PointerClass, Values, classify_on, decode_at};
+use crate::decode::{Instruction, Paging, PointerClass, Values, classify_on, decode_at};
 use crate::model::{Case, Located, RecordRef, call};
 use crate::symbols::{Location, Probe, Role, Symbols, demangle, is_machinery, role, short};
 use crate::unwind::{self, Trust, UnwindTables};
@@ -41,6 +42,8 @@ pub struct Context<'c, 'a> {
     pub pages: Vec<verify::WrongPage>,
     /// Files at hand that belong to another build.
     pub foreign: Vec<verify::Foreign>,
+    /// Which addresses the machine can map.
+    pub paging: Paging,
 }
 
 impl<'c, 'a> Context<'c, 'a> {
@@ -60,6 +63,7 @@ impl<'c, 'a> Context<'c, 'a> {
             audit: audit::audit(case),
             pages: verify::verify(case, backing),
             foreign: verify::foreign(case, backing),
+            paging: paging(case),
             death,
         }
     }
@@ -178,7 +182,7 @@ impl<'c, 'a> Context<'c, 'a> {
     /// The instruction set of the kernel, when the dump says it.
     #[must_use]
     pub fn arch(&self) -> Option<Arch> {
-        self.case.identities.first().and_then(|identity| identity.arch)
+        self.paging.arch
     }
 
     /// The kind of an address on the machine that the dump is of.
@@ -190,7 +194,7 @@ impl<'c, 'a> Context<'c, 'a> {
         if addr >= LAST_PAGE && u32::try_from(addr).is_ok() && is_narrow() {
             return PointerClass::BelowNull;
         }
-        match classify_on(self.arch(), addr) {
+        match classify_on(self.paging, addr) {
             // A log that does not show its architecture may be of one on which every address can be mapped.
             PointerClass::NonCanonical if self.arch().is_none() && self.case.source.is_some() => {
                 if addr >> 63 == 1 {

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use kwab_format::record::{FrameInfo, Pte, Vma};
 
+use crate::decode::Paging;
 use crate::intervals::{IntervalMap, Range};
+use crate::memory::levels;
 use crate::model::{Case, Located};
 
 /// Bytes of the smallest page.
@@ -13,6 +15,15 @@ pub(super) const PAGE: u64 = 4096;
 const FRAME_BITS: u64 = 0x000f_ffff_ffff_f000;
 /// The most pages that a run of entries is believed to hold: 2^48 bytes of address space.
 const MAX_RUN: u64 = 1 << 36;
+
+/// Which addresses the machine of a dump can map.
+#[must_use]
+pub fn paging(case: &Case<'_>) -> Paging {
+    Paging {
+        arch: case.identities.first().and_then(|identity| identity.arch),
+        five_levels: levels(case.registers.iter().map(|set| set.record)) == 5,
+    }
+}
 
 /// What an entry allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

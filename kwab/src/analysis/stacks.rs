@@ -6,12 +6,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use kwab_format::record::{RegId, RegisterRole, Registers, Task};
+use kwab_format::record::{Frame, RegId, RegisterRole, Registers, Task};
 
 use super::context::{View, named_frames, printed_frame, walked};
 use super::death::Postmortem;
 use super::frame::TraceFrame;
 use super::quote::text;
+use super::threads::{self, Tasks, Thread};
 use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Probe, Symbols};
 use crate::unwind::{self, Stopped, Trust};
@@ -43,29 +44,32 @@ const MAX_FRAMES: usize = 64;
 pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack> {
     let others = case.registers.iter().filter(|set| Some(set.at) != death.registers_at);
     let sets = others.filter(|set| set.role != Some(RegisterRole::DUMPER)).take(MOST);
-    let tasks = by_tid(case);
-    let mut saved: Vec<Stack> = Vec::new();
+    let tasks = Tasks::of(case);
+    let mut saved: Vec<(Stack, Option<u32>)> = Vec::new();
     let mut frames = 0;
-    for stack in sets.filter_map(|set| of_registers(case, symbols, death, set, &tasks)) {
+    for set in sets {
+        let Some(stack) = of_registers(case, symbols, death, set, &tasks) else { continue };
         frames += stack.frames.len();
         if frames > MOST_FRAMES {
             break;
         }
-        saved.push(stack);
+        saved.push((stack, set.stamp.cpu));
     }
     // What was walked says how far it can be trusted; what was printed does not, but may know more of the way.
-    let mut told: BTreeMap<u32, usize> = BTreeMap::new();
+    let mut told: BTreeMap<Thread, usize> = BTreeMap::new();
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
-    of_tasks.filter_map(|frame| frame.tid.or(frame.pid)).for_each(|tid| *told.entry(tid).or_default() += 1);
-    let is_whole = |stack: &&Stack, tid: &u32| told.get(tid).is_none_or(|printed| stack.frames.len() >= *printed);
-    let walked: BTreeSet<u32> = saved
+    of_tasks.filter_map(|frame| thread_of(case, frame)).for_each(|thread| *told.entry(thread).or_default() += 1);
+    let is_whole = |stack: &Stack, thread| told.get(&thread).is_none_or(|printed| stack.frames.len() >= *printed);
+    let walked: BTreeSet<Thread> = saved
         .iter()
-        .filter(|stack| !stack.user)
-        .flat_map(|stack| {
-            stack.owners.iter().filter_map(|owner| named_tid(owner)).filter(move |tid| is_whole(&stack, tid))
+        .filter(|(stack, _)| !stack.user)
+        .flat_map(|(stack, cpu)| {
+            let threads = stack.owners.iter().filter_map(|owner| Some(Thread::on(named_tid(owner)?, *cpu)));
+            threads.filter(|thread| is_whole(stack, *thread)).collect::<Vec<_>>()
         })
         .collect();
-    let printed = printed(case, symbols, &tasks, |tid| walked.contains(&tid));
+    let mut saved: Vec<Stack> = saved.into_iter().map(|(stack, _)| stack).collect();
+    let printed = printed(case, symbols, &tasks, |thread| walked.contains(&thread));
     let printed = once(&mut saved, printed);
     grouped(saved.into_iter().chain(printed))
 }
@@ -126,8 +130,12 @@ pub fn of_task(case: &Case<'_>, symbols: &Symbols, death: &Postmortem, tid: u32)
     if walked.len() > 1 {
         return walked;
     }
-    let in_tasks = |frame: &&Located<kwab_format::record::Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
-    let printed = case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid));
+    let in_tasks = |frame: &&Located<Frame<'_>>| frame.at.kind == kwab_format::SectionKind::TASKS;
+    let mut printed =
+        case.frames.iter().filter(in_tasks).filter(|frame| frame.tid.or(frame.pid) == Some(tid)).peekable();
+    // Idle threads of Linux share their number: one backtrace is that of one thread.
+    let trace = printed.peek().and_then(|frame| frame.trace);
+    let printed = printed.filter(|frame| frame.trace == trace);
     named_frames(
         printed.take(MAX_FRAMES).map(|frame| printed_frame(frame, symbols, Probe::Return)).collect(),
         symbols,
@@ -143,17 +151,10 @@ fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
     Some(registers)
 }
 
-/// The tasks of a dump by their thread; of several with the same the first.
-type Tasks<'c, 'a> = BTreeMap<u32, &'c Located<Task<'a>>>;
-
-fn by_tid<'c, 'a>(case: &'c Case<'a>) -> Tasks<'c, 'a> {
-    let mut tasks = Tasks::new();
-    for task in &case.tasks {
-        if let Some(tid) = task.tid.or(task.pid) {
-            tasks.entry(tid).or_insert(task);
-        }
-    }
-    tasks
+/// The thread that a printed frame belongs to.
+fn thread_of(case: &Case<'_>, frame: &Located<Frame<'_>>) -> Option<Thread> {
+    let cpu = threads::owner(case, frame).and_then(|task| task.last_cpu);
+    Some(Thread::on(frame.tid.or(frame.pid)?, cpu))
 }
 
 /// The thread that an owner's name ends with or is followed by its state: `task sh[7], sleeping`.
@@ -173,7 +174,7 @@ fn of_registers(
     let user = ip >> 63 == 0;
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
     let (frames, stopped) = walked(&view, &registers, MAX_FRAMES);
-    let task = task_name(tasks, set.tid.or(set.pid));
+    let task = set.tid.or(set.pid).map(|tid| task_name(tasks, Thread::on(tid, set.stamp.cpu)));
     let cpu = set.stamp.cpu.map(|cpu| format!("CPU {cpu}"));
     let owner = match (set.role, cpu) {
         (Some(RegisterRole::STOPPED), Some(cpu)) => match task {
@@ -191,9 +192,9 @@ fn of_registers(
 }
 
 /// `sh[7], sleeping: pipe read`.
-fn task_name(tasks: &Tasks<'_, '_>, tid: Option<u32>) -> Option<String> {
-    let tid = tid?;
-    Some(tasks.get(&tid).map_or_else(|| format!("[{tid}]"), |task| name_of(task, tid)))
+fn task_name(tasks: &Tasks<'_, '_>, thread: Thread) -> String {
+    let tid = thread.tid();
+    tasks.get(thread).map_or_else(|| format!("[{tid}]"), |task| name_of(task, tid))
 }
 
 fn name_of(task: &Task<'_>, tid: u32) -> String {
@@ -209,23 +210,16 @@ fn name_of(task: &Task<'_>, tid: u32) -> String {
 }
 
 /// Frames that the kernel printed for its tasks.
-fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(u32) -> bool) -> Vec<Stack> {
+fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(Thread) -> bool) -> Vec<Stack> {
     let mut stacks: BTreeMap<(u32, u32), Stack> = BTreeMap::new();
-    // Each processor of Linux has an idle thread of number 0: its frames stand behind it.
-    let idle: Vec<_> = case.tasks.iter().filter(|task| task.tid == Some(0)).collect();
-    let owner = |frame: &Located<kwab_format::record::Frame<'_>>, tid| {
-        let before = idle.partition_point(|task| task.at < frame.at);
-        let own = before.checked_sub(1).filter(|_| tid == 0).map(|number| name_of(idle[number], tid));
-        own.or_else(|| task_name(tasks, Some(tid)))
-    };
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
     for frame in of_tasks {
-        let Some(tid) = frame.tid.or(frame.pid).filter(|tid| !known(*tid)) else { continue };
+        let Some(thread) = thread_of(case, frame).filter(|thread| !known(*thread)) else { continue };
         if stacks.len() >= MOST {
             break;
         }
-        let stack = stacks.entry((frame.trace.unwrap_or(0), tid)).or_insert_with(|| Stack {
-            owners: owner(frame, tid).map(|task| format!("task {task}")).into_iter().collect(),
+        let stack = stacks.entry((frame.trace.unwrap_or(0), thread.tid())).or_insert_with(|| Stack {
+            owners: vec![format!("task {}", task_name(tasks, thread))],
             user: false,
             frames: Vec::new(),
             stopped: None,

@@ -17,5 +17,5 @@ pub use bits::{
 };
 pub use instruction::{Access, Control, Instruction, Operand, Values, around, decode_at, register_name};
 pub use message::without_debug_location;
-pub use pointer::{PointerClass, classify, classify_on, is_canonical, is_poison};
+pub use pointer::{Paging, PointerClass, classify, classify_on, is_poison};
 pub use user_regs::USER_REGS;

@@ -11,7 +11,7 @@ pub enum PointerClass {
     NearNull,
     /// Just below zero: a negative offset from null, or an error number used as a pointer.
     BelowNull,
-    /// Bits 47 to 63 are not all equal: no page table can map it.
+    /// The bits above the widest virtual address are not all equal: no page table can map it.
     NonCanonical,
     /// A byte pattern that allocators and debuggers leave behind.
     Poison(&'static str),
@@ -21,12 +21,48 @@ pub enum PointerClass {
     Kernel,
 }
 
+/// What decides which addresses page tables can map, and whose they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Paging {
+    /// The architecture; one that is not known counts as x86-64.
+    pub arch: Option<Arch>,
+    /// Whether x86-64 has five page-table levels (CR4.LA57): addresses of 57 bits instead of 48.
+    pub five_levels: bool,
+}
+
+impl Paging {
+    /// The paging of an architecture, with four levels on x86-64.
+    #[must_use]
+    pub const fn on(arch: Option<Arch>) -> Self {
+        Self { arch, five_levels: false }
+    }
+
+    /// Where the user's half ends: the first address that no program can have mapped.
+    #[must_use]
+    pub const fn user_end(self) -> u64 {
+        match self.arch {
+            Some(Arch::AARCH64) => 1 << 52,
+            Some(Arch::RISCV64) => 1 << 56,
+            Some(Arch::POWERPC | Arch::MIPS | Arch::LOONGARCH | Arch::SPARC) => 1 << 63,
+            Some(Arch::S390X) => u64::MAX,
+            _ if self.five_levels => 1 << 56,
+            _ => 1 << 47,
+        }
+    }
+}
+
 /// How far from zero an address still looks like a field of a null pointer: 64 KiB, Linux's `mmap_min_addr`.
 const NEAR_NULL: u64 = 0x1_0000;
 
-/// The kind of an address.
+/// The kind of an address on x86-64 with four page-table levels.
 #[must_use]
 pub fn classify(addr: u64) -> PointerClass {
+    classify_on(Paging::default(), addr)
+}
+
+/// The kind of an address on a machine.
+#[must_use]
+pub fn classify_on(paging: Paging, addr: u64) -> PointerClass {
     if addr == 0 {
         return PointerClass::Null;
     }
@@ -37,33 +73,22 @@ pub fn classify(addr: u64) -> PointerClass {
         _ if addr < NEAR_NULL => PointerClass::NearNull,
         // Error numbers go down to -4095.
         _ if addr > u64::MAX - 4096 => PointerClass::BelowNull,
-        _ if !is_canonical(addr) => PointerClass::NonCanonical,
-        _ if addr >> 63 == 1 => PointerClass::Kernel,
-        _ => PointerClass::User,
-    }
-}
-
-/// The kind of an address on an architecture; on those that are not known as on x86-64.
-#[must_use]
-pub fn classify_on(arch: Option<Arch>, addr: u64) -> PointerClass {
-    match classify(addr) {
-        PointerClass::NonCanonical | PointerClass::User | PointerClass::Kernel => match half_of(arch, addr) {
+        _ => match half_of(paging, addr) {
             None => PointerClass::NonCanonical,
             Some(true) => PointerClass::Kernel,
             Some(false) => PointerClass::User,
         },
-        same => same,
     }
 }
 
-/// Whether an address lies in the kernel's half; `None` when no page table of the architecture can map it.
-fn half_of(arch: Option<Arch>, addr: u64) -> Option<bool> {
+/// Whether an address lies in the kernel's half; `None` when no page table of the machine can map it.
+fn half_of(paging: Paging, addr: u64) -> Option<bool> {
     // The bits that must all be equal: those above the widest virtual address that the architecture has.
     let equal = |bits: u32| {
         let top = addr.cast_signed() >> (bits - 1);
         matches!(top, 0 | -1).then_some(top == -1)
     };
-    match arch {
+    match paging.arch {
         // Bits 56 to 63 may hold a tag (Arm ARM, D8.8); bit 55 says which table translates; 52 bits are translated.
         Some(Arch::AARCH64) => {
             let untagged = (addr << 8).cast_signed() >> 8;
@@ -74,15 +99,9 @@ fn half_of(arch: Option<Arch>, addr: u64) -> Option<bool> {
         // Segments and regions: every address can be mapped, the kernel has the upper half, or a space of its own.
         Some(Arch::POWERPC | Arch::MIPS | Arch::LOONGARCH | Arch::SPARC) => Some(addr >> 63 == 1),
         Some(Arch::S390X) => Some(true),
-        _ => is_canonical(addr).then_some(addr >> 63 == 1),
+        // SDM 3A, 4.5.2: five levels translate 57 bits, four 48.
+        _ => equal(if paging.five_levels { 57 } else { 48 }),
     }
-}
-
-/// Whether bits 47 to 63 are equal, as four page-table levels need it.
-#[must_use]
-pub const fn is_canonical(addr: u64) -> bool {
-    let top = addr >> 47;
-    top == 0 || top == 0x1_ffff
 }
 
 /// What left a byte pattern behind, when a word or an address built from one carries it.
@@ -132,6 +151,7 @@ mod tests {
 
     #[test]
     fn halves_of_the_address_space_are_those_of_the_architecture() {
+        let classify_on = |arch, addr| classify_on(Paging::on(arch), addr);
         let kernel_of_arm = 0xffff_0000_1234_5678;
         assert_eq!(classify_on(None, kernel_of_arm), PointerClass::NonCanonical);
         assert_eq!(classify_on(Some(Arch::X86_64), kernel_of_arm), PointerClass::NonCanonical);
@@ -145,5 +165,17 @@ mod tests {
         assert_eq!(classify_on(Some(Arch::POWERPC), 0xc000_0000_0123_4567), PointerClass::Kernel);
         assert_eq!(classify_on(Some(Arch::S390X), 0x0000_0000_8123_4567), PointerClass::Kernel);
         assert_eq!(classify_on(Some(Arch::S390X), 0x18), PointerClass::NearNull);
+    }
+
+    #[test]
+    fn with_five_levels_bit_56_decides_and_not_bit_47() {
+        let five = |addr| classify_on(Paging { arch: Some(Arch::X86_64), five_levels: true }, addr);
+        let direct_map = 0xff11_0000_1234_5678;
+        assert_eq!(classify(direct_map), PointerClass::NonCanonical);
+        assert_eq!(five(direct_map), PointerClass::Kernel);
+        assert_eq!(five(0x00ff_7fff_1234_5678), PointerClass::User);
+        assert_eq!(five(0x0100_0000_0000_0000), PointerClass::NonCanonical);
+        assert_eq!(five(0xfeff_ffff_ffff_f000), PointerClass::NonCanonical);
+        assert!(matches!(five(0xdead_0000_0000_0108), PointerClass::Poison(_)));
     }
 }

@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
+use kwab_format::SectionKind;
+use kwab_format::record::Frame;
+
 use super::spans::{spans, ticks_per_us};
+use crate::analysis::threads::printed_frames;
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, text};
-use crate::model::Dump;
+use crate::model::{Dump, Located};
 use crate::symbols::Symbols;
 
 /// Writes the stacks; how many lines there are.
@@ -56,14 +60,21 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     let who = if dead.death.program.is_empty() { "kernel".to_owned() } else { dead.death.program.clone() };
     add(who, dead.trace.iter().map(|frame| function(&frame.label())).collect());
     let mut traces: BTreeMap<u32, Vec<_>> = BTreeMap::new();
-    for frame in &case.frames {
+    for frame in case.frames.iter().filter(|frame| frame.at.kind != SectionKind::TASKS) {
         traces.entry(frame.trace.unwrap_or(0)).or_default().push(frame);
     }
+    let of_tasks = printed_frames(&case);
+    let of_tasks = case.tasks.iter().filter_map(|task| Some((Some(task), of_tasks.get(&task.at)?)));
+    let named = |frames: &[&Located<Frame<'_>>]| {
+        let pid = frames.iter().find_map(|frame| frame.pid);
+        case.tasks.iter().find(|task| pid.is_some() && task.pid == pid)
+    };
     // The first trace is the death's own, which is there already.
-    for frames in traces.values().skip(1) {
+    let others = traces.values().skip(1).map(|frames| (named(frames), frames));
+    for (task, frames) in others.chain(of_tasks) {
         let pid = frames.iter().find_map(|frame| frame.pid).unwrap_or(0);
-        let task = case.tasks.iter().find(|task| task.pid == Some(pid)).map(|task| text(task.comm));
-        let name = |frame: &&crate::model::Located<kwab_format::record::Frame<'_>>| match frame.symbol {
+        let task = task.map(|task| text(task.comm));
+        let name = |frame: &&Located<Frame<'_>>| match frame.symbol {
             Some(symbol) => text(Some(symbol)).trim().to_owned(),
             None => format!("{:#x}", frame.addr.unwrap_or(0)),
         };

@@ -21,6 +21,7 @@ use super::{
     Dialects, ImportError, ImportReport, LogInput, Options, PendingDump, import_channel, import_with, is_channel,
 };
 use crate::model::{DumpsOf, OpenError};
+use crate::units::count;
 
 /// A file longer than this is not looked into for a dump channel: channels are small.
 const LONGEST_CHANNEL: u64 = 1 << 30;
@@ -47,7 +48,7 @@ pub enum NotOpened {
     #[error("{0}")]
     Refused(String),
     /// A log in which nothing was recognised.
-    #[error("is a log without a crash: nothing was recognised in {lines} lines")]
+    #[error("is a log without a crash: nothing was recognised in {}", count(*lines, "line", "lines"))]
     NoCrash {
         /// Lines of the log.
         lines: u64,

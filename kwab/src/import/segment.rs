@@ -20,6 +20,7 @@ use super::lines::LogPosition;
 use super::summary::{DumpSummary, PrintedDump};
 use crate::output::Unnamed;
 use crate::report::signature;
+use crate::units::count;
 
 /// Records of the segment before that a new one begins with.
 pub const CONTEXT: usize = 512;
@@ -369,7 +370,7 @@ impl Segment {
     }
 
     pub(super) fn cause(&self) -> String {
-        let Some(crash) = &self.crash else { return format!("{} events", self.events) };
+        let Some(crash) = &self.crash else { return count(self.events, "event", "events") };
         match crash.victim {
             Victim::Process(_) => {
                 let name = crash.death.signal_name.as_deref().unwrap_or_default();

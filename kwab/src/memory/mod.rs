@@ -35,5 +35,5 @@ mod tests;
 pub use ram::{Piece, Ram};
 pub use reader::Reader;
 pub use reverse::{Mapped, Reverse};
-pub use space::{Space, SpaceError, Wanted, spaces};
+pub use space::{Space, SpaceError, Wanted, levels, spaces};
 pub use walk::{Outcome, Rights, Step, Tables, Walk, flags, walk};

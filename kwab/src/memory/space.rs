@@ -56,7 +56,7 @@ impl Wanted {
         let roots = roots(case);
         let space = |root: &Root| Space { pid: root.pid, tables: Some(root.tables), name: named(root) };
         if let Some(cr3) = self.cr3 {
-            let tables = Tables::of(cr3, cr4(case));
+            let tables = Tables::of(cr3, cr4(case.registers.iter().map(|set| set.record)));
             let known = roots.iter().find(|root| root.tables == tables);
             let pid = self.pid.or_else(|| known.and_then(|root| root.pid));
             return Ok(Space { pid, tables: Some(tables), name: format!("CR3 {cr3:#x}") });
@@ -108,12 +108,18 @@ fn register(set: &Registers<'_>, id: RegId) -> Option<u64> {
 }
 
 /// CR4 as the first processor that has it; its paging mode is that of all.
-fn cr4(case: &Case<'_>) -> u64 {
-    case.registers.iter().find_map(|set| register(set, RegId::CR4)).unwrap_or(0)
+fn cr4<'a>(mut sets: impl Iterator<Item = Registers<'a>>) -> u64 {
+    sets.find_map(|set| register(&set, RegId::CR4)).unwrap_or(0)
+}
+
+/// Page-table levels of x86-64 by CR4 in the register sets of a dump: 5 with LA57, else 4.
+#[must_use]
+pub fn levels<'a>(sets: impl Iterator<Item = Registers<'a>>) -> u8 {
+    Tables::of(0, cr4(sets)).levels
 }
 
 fn roots(case: &Case<'_>) -> Vec<Root> {
-    let cr4 = cr4(case);
+    let cr4 = cr4(case.registers.iter().map(|set| set.record));
     let mut roots: Vec<Root> = Vec::new();
     for set in &case.registers {
         let Some(cr3) = register(set, RegId::CR3) else { continue };

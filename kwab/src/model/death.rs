@@ -136,7 +136,8 @@ impl Death {
     #[must_use]
     pub fn source(&self) -> Option<String> {
         let file = String::from_utf8_lossy(self.file.as_deref()?);
-        Some(self.source_line.map_or_else(|| file.clone().into_owned(), |line| format!("{file}:{line}")))
+        let file = without_toolchain(&file);
+        Some(self.source_line.map_or_else(|| file.to_owned(), |line| format!("{file}:{line}")))
     }
 
     /// Whether a printed frame is that of the instruction itself, which the kernel prints beside the registers: the
@@ -213,6 +214,20 @@ impl From<&CrashReport<'_>> for Death {
             ..Cause::default()
         })
     }
+}
+
+/// A path of Rust's library without what is of one toolchain: `/rustc/HASH/library/core/src/ptr.rs` begins with
+/// `library`.
+fn without_toolchain(file: &str) -> &str {
+    let below = file.strip_prefix("/rustc/").and_then(|rest| rest.split_once('/'));
+    below.map_or(file, |(_, path)| path)
+}
+
+/// Whether a source file is of Rust's library or of a downloaded package, of which a project has no file.
+#[must_use]
+pub fn is_of_library(file: &str) -> bool {
+    const RUST: [&str; 4] = ["/rustc/", "library/alloc/src/", "library/core/src/", "library/std/src/"];
+    RUST.iter().any(|folder| file.starts_with(folder)) || file.contains("/.cargo/registry/")
 }
 
 #[cfg(test)]

@@ -17,6 +17,7 @@ use super::extents::extents;
 use super::memory::{Budget, Payload, read_unsized};
 use super::section_info::SectionInfo;
 use crate::magic::{self, Kind};
+use crate::units::count;
 
 /// A dump no longer than this is read whole and checked completely at once: that costs a few milliseconds.
 pub(super) const READ_WHOLE: u64 = 8 << 20;
@@ -57,7 +58,7 @@ pub enum OpenError {
     #[error("is a dump of format version {0}, which this kwab cannot read; a newer one can")]
     Version(u16),
     /// The file does not hold that many dumps.
-    #[error("holds {held} dumps; there is no dump {wanted}")]
+    #[error("holds {}; there is no dump {wanted}", count(*held as u64, "dump", "dumps"))]
     NoSuchDump {
         /// How many it holds.
         held: usize,

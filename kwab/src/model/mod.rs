@@ -49,7 +49,7 @@ pub mod stream;
 
 pub(crate) use case::is_text;
 pub use case::{Case, Lazy};
-pub use death::{Death, program_name};
+pub use death::{Death, is_of_library, program_name};
 pub use dump::{Depth, Dump};
 pub use extents::extents;
 pub use file::{DumpFile, OpenError};

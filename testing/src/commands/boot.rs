@@ -15,14 +15,15 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 
 use crate::boot::{self, Options};
+use crate::kernel::Which;
 use crate::process::Call;
 use crate::qemu::run::{self, Next};
-use crate::qemu::{self, Ending, Limits, Machine};
+use crate::qemu::{self, Ending, Limits, Machine, Serial};
 use crate::setup::{self, Consent, Tool};
-use crate::{binary, paths};
+use crate::{binary, image, paths};
 
 /// Runs the command.
 pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
@@ -64,6 +65,27 @@ pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
     Ok(ExitCode::from(status))
 }
 
+/// What the shell of a login in the guest finds: a terminal of a kind and a size, its entry, the name of the system.
+pub fn login(kernel: Which, consent: Consent) -> Result<()> {
+    let mut image = image::base(consent)?;
+    boot::put_terminal(&mut image, "xterm-256color", "41 123\n");
+    let asked = "echo \"it is $TERM of $(stty size), $(tty)\"; . /etc/os-release; echo \"on $ID\"\n\
+                 echo \"entry $(head -c 2 /etc/terminfo/x/xterm | hexdump -e '1/1 \"%02x\"')\"\n\
+                 stty -echo; stty size < /dev/ttyS0; echo login ends\n";
+    image.text(&format!("{HOME}/.profile"), asked);
+    let file = paths::build("images")?.join("login.cpio");
+    paths::write(&file, &image.archive())?;
+    let mut machine = boot::machine(&Options::once(kernel, &[]).from_initramfs(file), consent)?;
+    machine.serial = Serial::Captured;
+    let seen = |line: &str| if line.contains("login ends") { Next::Stop } else { Next::Go };
+    let outcome = qemu::run(&machine, Limits::seconds(60), seen)?;
+    let said = String::from_utf8_lossy(&outcome.serial);
+    for fact in ["it is xterm of 41 123, /dev/ttyS0", "on kwab", "entry 1a01", "41 123"] {
+        ensure!(said.contains(fact), "the shell of a login does not say `{fact}`: {said}");
+    }
+    Ok(())
+}
+
 /// Says why a kernel died: by its dump where there is memory for one, else by its console.
 fn explain(log: &Path, machine: &Machine) -> Result<()> {
     let source = match &machine.dumps {
@@ -79,6 +101,8 @@ fn explain(log: &Path, machine: &Machine) -> Result<()> {
     Ok(())
 }
 
+/// Where the guest's root lives, whose shell a login is.
+const HOME: &str = "/root";
 /// The console's log of the last boot that died or was a session.
 const LOG: &str = "serial.log";
 

@@ -271,7 +271,7 @@ fn boot(kernel: Which, consent: Consent) -> Result<()> {
     let arguments = Options::once(kernel, &["sh", "-c", "grep -c ^root: /etc/passwd && exit 7"]);
     let code = boot::run(&arguments, consent)?;
     ensure!(code == ExitCode::from(7), "the status of a command in the guest did not come back");
-    Ok(())
+    boot::login(kernel, consent)
 }
 
 #[cfg(test)]

@@ -86,7 +86,7 @@ pub(super) fn put(
     difference: Option<Difference>,
 ) -> Result<(), Stop> {
     let mut room = [0; 256];
-    let path = Some(file.path.dentry.try_path(&mut room));
+    let path = Some(file.path.try_name(&mut room));
     let check = PageCheck { path, paddr, ..*page };
     match &difference {
         None => dump.put(&PageCheck { result: Some(CheckResult::EQUAL), ..check }),

@@ -117,7 +117,7 @@ fn put(
     };
     let mut room = [0; 256];
     dump.put(&PageCheck {
-        path: Some(file.path.dentry.try_path(&mut room)),
+        path: Some(file.path.try_name(&mut room)),
         first_diff: Some(*first),
         expected: Some(&file_has[..*told]),
         actual: Some(&page_has[..*told]),

@@ -87,7 +87,7 @@ fn program(dump: &mut Dump<'_>, pid: Option<u32>, map: &Map, first: &Vma) -> Res
         }
     });
     dump.put(&Image {
-        path: Some(file.path.dentry.try_path(&mut room)),
+        path: Some(file.path.try_name(&mut room)),
         build_id: Some(&build_id[..build_id_len]).filter(|id| !id.is_empty()),
         load_bias: Some(bias),
         start: Some(first.start),

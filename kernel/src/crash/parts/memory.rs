@@ -48,7 +48,7 @@ pub(super) fn put(dump: &mut Dump<'_>, pid: Option<u32>, vma: &Vma) -> Result<()
     };
     match &vma.backing {
         Backing::File { file, offset } => {
-            mapping.path = Some(file.path.dentry.try_path(&mut room));
+            mapping.path = Some(file.path.try_name(&mut room));
             mapping.file_offset = Some(*offset);
             mapping.inode = Some(file.inode().attr().ino);
             mapping.device = Some(file.inode().attr().dev);

@@ -81,6 +81,8 @@ impl Moment {
 
 /// Directories that are looked at between two scheduling points.
 const STRIDE: usize = 256;
+/// Directories that a name is followed through on the crash path.
+const MOST_NAMES: u32 = 64;
 const REMOVED: u32 = 1;
 const MOUNTED_ON: u32 = 2;
 
@@ -136,24 +138,25 @@ impl Dentry {
         (start, link.parent.clone())
     }
 
-    /// Writes the path within its file system to the end of `into` without waiting for a lock; the part that could be
-    /// had.
-    pub fn try_path<'b>(&self, into: &'b mut [u8]) -> &'b [u8] {
-        let mut end = into.len();
-        let start = self.try_prepend(into, &mut end, 64);
-        into.get(start..).unwrap_or_default()
+    /// Writes the names from below `top` to here before `end`, which moves to their begin, without waiting for a lock;
+    /// whether `top` was reached.
+    pub fn try_prepend(&self, top: &Self, into: &mut [u8], end: &mut usize) -> bool {
+        self.try_prepend_most(top, into, end, MOST_NAMES)
     }
 
-    fn try_prepend(&self, into: &mut [u8], end: &mut usize, depth: u32) -> usize {
-        let Some(link) = self.link.try_lock() else { return *end };
+    fn try_prepend_most(&self, top: &Self, into: &mut [u8], end: &mut usize, depth: u32) -> bool {
+        if core::ptr::eq(self, top) {
+            return true;
+        }
+        let Some(link) = self.link.try_lock() else { return false };
         let name = link.name.bytes();
-        let Some(start) = end.checked_sub(name.len() + 1).filter(|_| !name.is_empty()) else { return *end };
+        let Some(start) = end.checked_sub(name.len() + 1).filter(|_| !name.is_empty()) else { return false };
         into[start] = b'/';
         into[start + 1..*end].copy_from_slice(name);
         *end = start;
         match &link.parent {
-            Some(parent) if depth > 0 => parent.try_prepend(into, end, depth - 1),
-            _ => start,
+            Some(parent) if depth > 0 => parent.try_prepend_most(top, into, end, depth - 1),
+            _ => false,
         }
     }
 

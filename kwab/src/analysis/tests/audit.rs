@@ -22,6 +22,21 @@ fn sound() -> Maker {
         .put(P, &frame(0xb000, 1, 0))
 }
 
+#[test]
+fn addresses_of_programs_end_where_the_machine_says() {
+    let high = || sound().put(M, &vma(1 << 50, (1 << 50) + 0x1000, 3, "")).put(P, &pte(1 << 50, 0xd000, "wu"));
+    assert_eq!(rules_of(&high()), ["VM-KERNEL-U"], "four levels");
+    let values = regs(&[(RegId::CR4, 1 << 12)]);
+    let set = Registers { regs: Some(List::new(&values)), ..Registers::default() };
+    let with_cr4 = |maker: Maker| maker.put(SectionKind::REGISTERS, &set);
+    assert!(rules_of(&with_cr4(high())).is_empty(), "CR4.LA57");
+    let outside = with_cr4(sound()).put(P, &pte(1 << 50, 0xd000, "wu"));
+    assert_eq!(rules_of(&outside), ["VM-PTE"]);
+    let of_arm = Identity { arch: Some(Arch::AARCH64), ..Identity::default() };
+    let stack = vma(0xffff_f7fd_0000, 0xffff_f7ff_0000, 3, "[stack]");
+    assert!(rules_of(&sound().put(SectionKind::IDENTITY, &of_arm).put(M, &stack)).is_empty(), "48 bits of a program");
+}
+
 fn level(raw: u64, entry: Pte<'static>) -> Maker {
     let mut maker = sound();
     maker.parts.push((P, one_level(&[PteLevel { level: Some(3), raw: Some(raw), ..PteLevel::default() }], entry)));

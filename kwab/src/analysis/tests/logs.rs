@@ -308,6 +308,22 @@ fn first(log: &str) -> (String, &'static str, Option<String>) {
 }
 
 #[test]
+fn no_backtrace_is_offered_of_a_log_that_has_only_an_instruction_pointer() {
+    let log = "[ 0.1][ T1] BUG: Unable to handle kernel data access on read at 0x8000000012345678\n\
+               [ 0.1][ T1] Faulting instruction address: 0xc000000000123450\n\
+               [ 0.1][ T1] Oops: Kernel access of bad area, sig: 11 [#1]\n\
+               [ 0.1][ T1] CPU: 0 PID: 1 Comm: demo Not tainted 5.9.0 #1\n\
+               [ 0.1][ T1] NIP:  c000000000123450 LR: c000000000123400 CTR: c000000000012300\n";
+    let bare = only(log);
+    let offered = |triage: &Triage| triage.hypotheses[0].next.iter().any(|next| next.contains(" bt"));
+    assert!(!offered(&bare), "{:#?}", bare.hypotheses[0].next);
+    let rest = "[ 0.1][ T1] Call Trace:\n[ 0.1][ T1] [c00000007e343b20] [c000000000123400] demo_get+0x40/0x90\n\
+                [ 0.1][ T1] [c00000007e343b60] [c000000000123100] demo_show+0x20/0x40\n";
+    let whole = only(&format!("{log}{rest}"));
+    assert!(offered(&whole), "{:#?}", whole.hypotheses[0].next);
+}
+
+#[test]
 fn the_address_that_a_general_protection_fault_names_is_used() {
     let head = "[ 9.1] Oops: general protection fault, probably for non-canonical address";
     let rest = "[ 9.1] CPU: 0 UID: 0 PID: 867 Comm: demo Not tainted 6.12.0 #1\n[ 9.1] RIP: 0010:demo_get+0x3e/0xe0\n\

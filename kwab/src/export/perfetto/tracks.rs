@@ -62,7 +62,12 @@ pub(super) struct Tracks {
 
 impl Tracks {
     pub(super) fn new(dump: &Dump, about: String) -> Self {
-        let name = |task: Task<'_>| Some((task.tid.or(task.pid)?, text(Some(task.comm?))));
+        let name = |task: Task<'_>| {
+            let (tid, name) = (task.tid.or(task.pid)?, text(Some(task.comm?)));
+            // The idle threads of all processors share a number: `swapper/1` is one of them.
+            let name = if tid == 0 { name.split('/').next().unwrap_or_default().to_owned() } else { name };
+            Some((tid, name))
+        };
         let names = dump.records::<Task<'_>>().filter_map(name).collect();
         Self { known: BTreeMap::new(), next: 1, names, about, budget: Arc::clone(&dump.file.budget) }
     }

@@ -122,6 +122,25 @@ fn a_translation_shows_each_level_and_what_is_missing() {
 }
 
 #[test]
+fn an_address_of_57_bits_is_one_where_cr4_says_so() {
+    let class = |cr4| {
+        let dump = dump(|writer| {
+            let regs = [Reg::new(RegId::CR3, 0x1000), Reg::new(RegId::CR4, cr4)];
+            let set =
+                Registers { role: Some(RegisterRole::FAULT), regs: Some(List::new(&regs)), ..Registers::default() };
+            writer.put(SectionKind::REGISTERS, &set);
+        });
+        let (case, ram, symbols) = (dump.case(), Ram::of(&dump), Symbols::new());
+        let space = Wanted::default().find(&case).expect("a space");
+        let question =
+            Question { case: &case, ram: &ram, symbols: &symbols, space: &space, addr: 0xff11_0000_1234_5678 };
+        question.answer(false, "x").facts.remove(0).text
+    };
+    assert_eq!(class(0), "not canonical: no 4-level page table maps it");
+    assert_eq!(class(1 << 12), "an address of the kernel");
+}
+
+#[test]
 fn recorded_entries_translate_as_far_as_they_go() {
     let levels = [(4, 0x2007, 0x1000), (3, 0x3007, 0x2000), (2, 0x4007, 0x3010)];
     let levels: Vec<PteLevel<'_>> = levels

@@ -1,13 +1,14 @@
 //! Says what an address is: symbol, mapping, stack, lock, register, page table, frame; and whether it was captured.
 
-use kwab_format::record::{FrameInfo, MemoryKind, RegisterRole};
+use kwab_format::record::{Arch, FrameInfo, MemoryKind, RegisterRole};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::hex;
 use super::translate::{self, translate};
-use crate::analysis::text;
-use crate::decode::{PointerClass, classify};
+use crate::analysis::threads::Thread;
+use crate::analysis::{paging, text};
+use crate::decode::{PointerClass, classify_on};
 use crate::memory::{Ram, Reader, Reverse, Space, spaces};
 use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Probe, Symbols, short};
@@ -119,13 +120,20 @@ impl Question<'_, '_> {
     }
 
     fn names(&self, facts: &mut Vec<Fact>) {
-        let class = match classify(self.addr) {
+        let paging = paging(self.case);
+        let class = match classify_on(paging, self.addr) {
             PointerClass::Null => "the null pointer".to_owned(),
             PointerClass::NearNull => format!("{:#x} bytes above a null pointer", self.addr),
             PointerClass::BelowNull => {
                 format!("{} as a signed number: an error, or below a null pointer", self.addr as i64)
             }
-            PointerClass::NonCanonical => "not canonical: no 4-level page table maps it".to_owned(),
+            PointerClass::NonCanonical => match paging.arch {
+                None | Some(Arch::X86_64) => {
+                    let levels = if paging.five_levels { 5 } else { 4 };
+                    format!("not canonical: no {levels}-level page table maps it")
+                }
+                Some(_) => "not canonical: no page table maps it".to_owned(),
+            },
             PointerClass::Poison(name) => format!("the pattern {name}"),
             PointerClass::User => "an address of a program".to_owned(),
             PointerClass::Kernel => "an address of the kernel".to_owned(),
@@ -163,8 +171,8 @@ impl Question<'_, '_> {
                 continue;
             }
             let name = text(stack.label);
-            let of =
-                stack.tid.or(stack.pid).map(|tid| format!(" of thread {tid}{}", self.task(tid))).unwrap_or_default();
+            let named = |tid| format!(" of thread {tid}{}", self.task(tid, stack.stamp.cpu));
+            let of = stack.tid.or(stack.pid).map(named).unwrap_or_default();
             let part = if self.addr < low { "the guard below " } else { "" };
             let words = format!("{part}the {name} stack{of}, {low:#x}-{high:#x}");
             facts.push(fact(Subject::Stack, words, Some(stack.at)));
@@ -185,8 +193,8 @@ impl Question<'_, '_> {
 
     fn holders(&self, facts: &mut Vec<Fact>) {
         for lock in self.case.locks.iter().filter(|lock| lock.addr == Some(self.addr)).take(MOST) {
-            let holder =
-                lock.holder_tid.or(lock.holder_pid).map(|tid| format!(", held by thread {tid}{}", self.task(tid)));
+            let named = |tid| format!(", held by thread {tid}{}", self.task(tid, lock.holder_cpu));
+            let holder = lock.holder_tid.or(lock.holder_pid).map(named);
             let words = format!("the lock {}{}", text(lock.name), holder.unwrap_or_default());
             facts.push(fact(Subject::Lock, words, Some(lock.at)));
         }
@@ -267,15 +275,16 @@ impl Question<'_, '_> {
     }
 
     /// ` (sh)` of a thread that the dump lists.
-    fn task(&self, tid: u32) -> String {
-        let task = self.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
+    fn task(&self, tid: u32, cpu: Option<u32>) -> String {
+        let wanted = Some(Thread::on(tid, cpu));
+        let task = self.case.tasks.iter().find(|task| Thread::of(task) == wanted);
         task.map(|task| format!(" ({})", text(task.comm))).unwrap_or_default()
     }
 
     fn owner(&self, set: &kwab_format::record::Registers<'_>) -> String {
         let role = set.role.and_then(RegisterRole::name).map(|role| format!(" ({role})")).unwrap_or_default();
         match (set.tid.or(set.pid), set.stamp.cpu) {
-            (Some(tid), _) => format!("thread {tid}{}{role}", self.task(tid)),
+            (Some(tid), cpu) => format!("thread {tid}{}{role}", self.task(tid, cpu)),
             (None, Some(cpu)) => format!("CPU {cpu}{role}"),
             (None, None) => format!("a register set{role}"),
         }

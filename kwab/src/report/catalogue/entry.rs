@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::analysis::{LIKELY, Triage, triage, verify::Backing};
-use crate::model::{Dump, is_text};
+use crate::model::{Dump, is_of_library, is_text};
 use crate::report::filter::{FieldValue, Fields};
 use crate::report::inspect;
 use crate::report::signature::task_name;
@@ -159,8 +159,10 @@ pub fn entry(dump: &Dump, file: &str) -> CatalogueEntry {
     let identity = dump.identity().unwrap_or_default();
     let cause = inspect::cause_of(dump);
     let headline = inspect::headline_of(dump);
-    let location =
-        cause.as_ref().and_then(|cause| cause.place.clone().or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}"))));
+    let location = cause.as_ref().and_then(|cause| {
+        let own = cause.place.clone().filter(|place| !is_of_library(place));
+        own.or_else(|| cause.ip.as_ref().map(|ip| format!("ip {ip}")))
+    });
     // A program that died has one name in every column.
     let died = cause.as_ref().filter(|cause| cause.victim.ends_with(']') && cause.victim != "kernel");
     let died = died.map(|cause| String::from_utf8_lossy(task_name(cause.victim.as_bytes())).into_owned());

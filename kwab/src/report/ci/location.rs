@@ -6,6 +6,7 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::model::is_of_library;
 use crate::report::inspect::{FrameRow, Report};
 
 /// A line of a source file.
@@ -57,7 +58,7 @@ impl Location {
 
     /// Whether it is not in the standard library or a downloaded package, of which a project has no file.
     fn is_own(&self) -> bool {
-        !self.file.starts_with("/rustc/") && !self.file.contains("/.cargo/registry/")
+        !is_of_library(&self.file)
     }
 
     /// The same, relative to `folder` when the file lies in it.

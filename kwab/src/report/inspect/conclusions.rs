@@ -3,7 +3,7 @@
 use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address, pointed};
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
-use crate::model::Case;
+use crate::model::{Case, is_of_library};
 use crate::symbols::{Location, PrintedFunction, Probe, SourceFrame, SourceLines, Symbols};
 use crate::unwind::Stopped;
 
@@ -39,6 +39,7 @@ pub fn conclude(
         report.completeness.filled("backtrace");
     }
     name_printed(&mut report.backtraces, &ctx, sources);
+    place_of_ours(report);
     pointed::strings(&mut report.syscalls, symbols);
     let found = stacks::all(case, symbols, &ctx.death);
     report.stacks = found
@@ -52,6 +53,20 @@ pub fn conclude(
         .collect();
     report.code = code::of_death(&ctx).map(|code| code_report(&code));
     triage
+}
+
+/// Puts the innermost place of the kernel's own for one in Rust's library, where the death was only noticed.
+fn place_of_ours(report: &mut Report) {
+    let Some(place) = report.cause.as_mut().and_then(|cause| cause.place.as_mut()) else { return };
+    let frames = report.backtraces.first().map(|trace| trace.frames.as_slice()).unwrap_or_default();
+    let frames = frames.iter().filter(|frame| !frame.machinery);
+    let places = frames.flat_map(|frame| {
+        let inlined = frame.inlined.iter().rev().filter(|one| !one.machinery).map(|one| &one.place);
+        inlined.chain([&frame.place]).flatten()
+    });
+    if let Some(own) = places.into_iter().find(|own| !is_of_library(own)).filter(|_| is_of_library(place)) {
+        place.clone_from(own);
+    }
 }
 
 fn code_report(code: &code::Code) -> CodeReport {

@@ -10,6 +10,7 @@ use crate::analysis::in_words;
 use crate::decode::without_debug_location;
 use crate::model::{Death, Dump, program_name};
 use crate::report::signature::{self, Parts, task_name};
+use crate::units::count;
 
 /// The last line of a message: Rust's panics put the source location first.
 fn short_message(death: &Death) -> Option<String> {
@@ -36,8 +37,8 @@ pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
     let Some(death) = death else {
         let events: u64 = dump.file.sections.iter().map(|section| u64::from(section.header.records)).sum();
         return match lost_cause(dump) {
-            Some(lost) => format!("{lost} ({events} records)"),
-            None => format!("no crash in this recording ({events} records)"),
+            Some(lost) => format!("{lost} ({})", count(events, "record", "records")),
+            None => format!("no crash in this recording ({})", count(events, "record", "records")),
         };
     };
     if death.kind == Some(CauseKind::LIVE) {

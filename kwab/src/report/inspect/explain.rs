@@ -5,7 +5,8 @@
 use kwab_format::record::{RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
-use crate::decode::{PointerClass, classify_on};
+use crate::decode::{Paging, PointerClass, classify_on};
+use crate::memory::levels;
 use crate::model::{Death, Dump, call};
 
 /// Accesses below this address are through a null pointer plus an offset.
@@ -102,7 +103,10 @@ pub(super) fn reasons(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> Vec<String
 /// Whether no page table of the machine can map an address. Of a machine that the dump does not name nothing is said.
 fn is_unmappable(dump: &Dump, addr: u64) -> bool {
     let arch = dump.identity().and_then(|identity| identity.arch);
-    arch.is_some() && classify_on(arch, addr) == PointerClass::NonCanonical
+    let five_levels = || levels(dump.records::<Registers<'_>>()) == 5;
+    arch.is_some()
+        && classify_on(Paging::on(arch), addr) == PointerClass::NonCanonical
+        && classify_on(Paging { arch, five_levels: five_levels() }, addr) == PointerClass::NonCanonical
 }
 
 #[cfg(test)]
