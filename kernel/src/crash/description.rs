@@ -1,0 +1,45 @@
+//! The table by which a reader of this kernel's memory finds threads, locks and times: all lists for
+//! [`machine::describe`].
+//!
+//! A kernel that hangs so that it cannot dump is captured from outside (`kwab capture`), and read by this.
+
+use machine::arch::described;
+use machine::describe::{Description, Entry, Part};
+use machine::sync::SpinLock;
+
+use super::watchdog;
+use crate::sync::reason;
+use crate::task::{fields, tree};
+use crate::uts;
+
+/// How a lock looks, and what the compiler says of the place that took it ([`core::panic::Location`]).
+static LOCKS: [Entry; 5] = [
+    Entry::number("lock.holder", SpinLock::<()>::HOLDER),
+    Entry::number("lock.taken", SpinLock::<()>::LOCATION),
+    Entry::number("place.file", 0x00),
+    Entry::number("place.file_length", 0x08),
+    Entry::number("place.line", 0x10),
+];
+
+static DESCRIPTION: Description<12> = Description::new(
+    &DESCRIPTION,
+    [
+        Part::of(&described::IMAGE),
+        Part::of(&described::BLOCKS),
+        Part::of(&described::AWAITED),
+        Part::of(&LOCKS),
+        Part::of(&fields::STAND),
+        Part::of(&fields::FRAME),
+        Part::of(&fields::SCHED),
+        Part::of(&fields::FIELDS),
+        Part::of(&tree::FIELDS),
+        Part::of(&reason::FIELDS),
+        Part::of(&watchdog::FIELDS),
+        Part::of(&uts::FIELDS),
+    ],
+);
+
+/// Keeps the table in the image, where nothing else refers to it.
+pub fn keep() {
+    core::hint::black_box(&DESCRIPTION);
+}
