@@ -4,24 +4,27 @@
 //! A kernel that hangs so that it cannot dump is captured from outside (`kwab capture`), and read by this.
 
 use machine::arch::described;
+use machine::console;
 use machine::describe::{Description, Entry, Part};
 use machine::sync::SpinLock;
 
 use super::watchdog;
+use crate::mm::frames;
 use crate::sync::reason;
 use crate::task::{fields, tree};
-use crate::uts;
+use crate::{log, uts};
 
 /// How a lock looks, and what the compiler says of the place that took it ([`core::panic::Location`]).
-static LOCKS: [Entry; 5] = [
+static LOCKS: [Entry; 6] = [
     Entry::number("lock.holder", SpinLock::<()>::HOLDER),
     Entry::number("lock.taken", SpinLock::<()>::LOCATION),
     Entry::number("place.file", 0x00),
     Entry::number("place.file_length", 0x08),
     Entry::number("place.line", 0x10),
+    Entry::number("place.column", 0x14),
 ];
 
-static DESCRIPTION: Description<12> = Description::new(
+static DESCRIPTION: Description<15> = Description::new(
     &DESCRIPTION,
     [
         Part::of(&described::IMAGE),
@@ -34,6 +37,9 @@ static DESCRIPTION: Description<12> = Description::new(
         Part::of(&fields::FIELDS),
         Part::of(&tree::FIELDS),
         Part::of(&reason::FIELDS),
+        Part::of(&log::FIELDS),
+        Part::of(&frames::FIELDS),
+        Part::of(&console::FIELDS),
         Part::of(&watchdog::FIELDS),
         Part::of(&uts::FIELDS),
     ],

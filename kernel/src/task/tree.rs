@@ -45,7 +45,9 @@ static COUNT: AtomicUsize = AtomicUsize::new(0);
 /// The maps of threads and of processes in [`machine::describe`]: where each lies, and how a node of `alloc`'s B-tree
 /// looks. `map.…` counts from the map, `….node.…` from a node; the values of threads and the `process` of the others
 /// are pointers to what an `Arc` holds.
-pub static FIELDS: [Entry; 15] = [
+pub static FIELDS: [Entry; 17] = [
+    Entry::address("held.process tree", &TREE),
+    Entry::address("held.threads", &THREADS),
     Entry::address("threads", &THREADS),
     Entry::number("threads.map", SpinLock::<BTreeMap<Tid, ThreadRef>>::VALUE),
     Entry::number("threads.node.length", 0x8e),

@@ -73,10 +73,12 @@ pub(super) fn put<W: Write>(
     }
     if let Some(linux) = &snapshot.linux {
         linux::put_threads(writer, linux);
-        linux::put_log(writer, linux);
+        linux::put_log(writer, 0, &linux.log);
     }
     if let Some(ours) = &snapshot.ours {
         ours::put_threads(writer, ours);
+        ours::put_locks(writer, ours);
+        linux::put_log(writer, ours.log.0, &ours.log.1);
     }
     let of_linux = snapshot.linux.iter().flat_map(|linux| &linux.missing);
     let of_ours = snapshot.ours.iter().flat_map(|ours| &ours.missing);

@@ -4,13 +4,16 @@
 //! needed. What is read becomes the records that the kernel's own dump has, so that every analysis treats both alike;
 //! the step `outside` of the tests compares the two.
 
+pub mod locks;
+mod log;
 mod map;
 mod table;
 pub mod tasks;
 mod write;
 
-pub(super) use write::put_threads;
+pub(super) use write::{put_locks, put_threads};
 
+use locks::{AwaitedLock, HeldLock};
 use table::Table;
 use tasks::{Thread, ThreadReader};
 
@@ -33,6 +36,12 @@ pub struct Ours {
     pub now: Option<u64>,
     /// Its threads and zombies.
     pub threads: Vec<Thread>,
+    /// Spin locks that are held.
+    pub held: Vec<HeldLock>,
+    /// Spin locks that processors wait for.
+    pub awaited: Vec<AwaitedLock>,
+    /// Its log: lines with level and time, and how many bytes of it were there before.
+    pub log: (u64, Vec<u8>),
     /// What could not be read, and why.
     pub missing: Vec<String>,
 }
@@ -51,6 +60,12 @@ pub(super) fn read(core: &Vmcore, tables: Tables, kernel: &Kernel, processors: &
         direct_map: member(&space, &table, "bases", "bases.direct"),
         ..Ours::default()
     };
+    (ours.held, ours.awaited) = locks::read(&space, &table, processors);
+    let log = log::read(&space, &table);
+    if log.is_none() {
+        ours.missing.push("the log: the kernel's table does not say where it is, or it is not whole".to_owned());
+    }
+    ours.log = log.unwrap_or_default();
     let (threads, problem) = ThreadReader::new(&space, &table).all();
     ours.missing.extend(problem);
     ours.now = latest(&space, &table, processors, &threads);

@@ -65,6 +65,11 @@ impl Table {
         self.0.get(name).copied()
     }
 
+    /// The values of all names that begin so, with what stands behind that.
+    pub(super) fn beginning<'t>(&'t self, prefix: &'t str) -> impl Iterator<Item = (&'t str, u64)> {
+        self.0.iter().filter_map(move |(name, value)| Some((name.strip_prefix(prefix)?, *value)))
+    }
+
     /// The text that `name` is the address of and `NAME.length` the length.
     pub(super) fn text(&self, space: &Space<'_>, name: &str) -> Option<String> {
         const MOST: u64 = 1 << 16;

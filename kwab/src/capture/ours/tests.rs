@@ -22,6 +22,10 @@ const PROCESSES: usize = 0x7800;
 const PROCESS_NODE: usize = 0x7900;
 const TEXTS: usize = 0x7c00;
 const TICKS: usize = 0x7d00;
+const CPUS: usize = 0x7d80;
+const BLOCK: usize = 0x7e00;
+const PLACE: usize = 0x7e80;
+const LOG: usize = 0x7f00;
 const THREAD: usize = 0x8000;
 const PROCESS: usize = 0xa000;
 const STACK: usize = 0x1_0000;
@@ -112,6 +116,22 @@ fn table() -> Vec<(&'static str, u64)> {
         ("ticks", mapped(TICKS)),
         ("ticks.stride", 64),
         ("ticks.at", 8),
+        ("cpus", mapped(CPUS)),
+        ("cpus.count", 1),
+        ("cpu.awaits", 0x40),
+        ("cpu.awaits_taken", 0x48),
+        ("cpu.awaits_from", 0x50),
+        ("lock.holder", 0),
+        ("lock.taken", 8),
+        ("place.file", 0),
+        ("place.file_length", 8),
+        ("place.line", 16),
+        ("place.column", 20),
+        ("held.threads", mapped(THREADS)),
+        ("log", mapped(LOG)),
+        ("log.bytes", 16),
+        ("log.size", 32),
+        ("log.written", 8),
     ];
     members.chain(others).collect()
 }
@@ -179,6 +199,14 @@ fn machine() -> Vec<u8> {
     }
     put(&mut memory, TEXTS, b"vfork\na mutex of the kernel\n");
     words(&mut memory, TICKS + 8, &[5 * SECOND]);
+    // Its one processor has the lock of the threads, and spins for it.
+    words(&mut memory, CPUS, &[mapped(BLOCK)]);
+    words(&mut memory, BLOCK + 0x40, &[mapped(THREADS), mapped(THREADS) + 8, mapped(PLACE)]);
+    words(&mut memory, THREADS, &[1, mapped(PLACE)]);
+    words(&mut memory, PLACE, &[mapped(TEXTS), 5, 7 | 9 << 32]);
+    // 40 bytes were logged into a ring of 32.
+    words(&mut memory, LOG + 8, &[40]);
+    put(&mut memory, LOG + 16, b"6789\n<6>log of 1\n<6>log of 2\n<6>");
     memory
 }
 
@@ -211,6 +239,22 @@ fn threads_are_read_by_the_table_that_the_kernel_has_of_itself() {
     assert_eq!((spins.pid, spins.state, spins.runs, spins.saved), (2, Some(TaskState::RUNNING), true, None));
     let left = Thread { pid: 9, tid: 9, parent: Some(1), state: Some(TaskState::ZOMBIE), ..Thread::default() };
     assert_eq!(*zombie, left);
+}
+
+#[test]
+fn spin_locks_with_their_places_and_the_log_are_read() {
+    let ours = read(machine()).expect("a kernel of ours");
+    let [named, spun] = ours.held.as_slice() else { panic!("{:?}", ours.held) };
+    assert_eq!((named.name.as_deref(), named.addr, named.cpu), (Some("threads"), None, 0));
+    assert_eq!(named.taken.as_deref(), Some("vfork:7:9"));
+    assert_eq!(
+        (spun.name.as_deref(), spun.addr, spun.taken.as_deref()),
+        (None, Some(mapped(THREADS)), Some("vfork:7:9"))
+    );
+    let [awaited] = ours.awaited.as_slice() else { panic!("{:?}", ours.awaited) };
+    assert_eq!((awaited.addr, awaited.cpu), (mapped(THREADS), 0));
+    assert_eq!(awaited.place.as_deref(), Some("vfork:7:9"));
+    assert_eq!((ours.log.0, String::from_utf8_lossy(&ours.log.1).as_ref()), (8, "log of 1\n<6>log of 2\n<6>6789\n<6>"));
 }
 
 #[test]
@@ -248,7 +292,19 @@ fn memory_that_lies_ends_without_a_panic_and_within_its_length() {
     for _ in 0..600 {
         let mut memory = whole.clone();
         for _ in 0..1 + random() % 6 {
-            let parts = [ENTRIES, ENTRIES + 0x400, THREADS, ROOT_NODE, LEAVES, PROCESSES, PROCESS_NODE, THREAD, STACK];
+            let parts = [
+                ENTRIES,
+                ENTRIES + 0x400,
+                CPUS,
+                LOG,
+                THREADS,
+                ROOT_NODE,
+                LEAVES,
+                PROCESSES,
+                PROCESS_NODE,
+                THREAD,
+                STACK,
+            ];
             let at = parts[random() as usize % parts.len()] + random() as usize % 0x300;
             memory[at] = if random() % 3 == 0 { 0xff } else { random() as u8 };
         }

@@ -1,9 +1,11 @@
-//! Writes the threads of our kernel as the records that its own dump has of them.
+//! Writes the threads and locks of our kernel as the records that its own dump has of them.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use kwab_format::record::{
-    Arch, Frame, FrameTrust, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp, Task, TaskState,
+    Arch, Frame, FrameTrust, Lock, LockKind, LockWait, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp,
+    Task, TaskState,
 };
 use kwab_format::{List, SectionKind};
 use linux_abi::syscalls;
@@ -33,6 +35,57 @@ pub(in crate::capture) fn put_threads<W: Write>(writer: &mut DumpWriter<W>, ours
         trace += 1;
         switched_out(writer, thread, saved);
     }
+}
+
+/// Writes spin locks with their holders and waiters, then the mutexes for which threads sleep.
+pub(in crate::capture) fn put_locks<W: Write>(writer: &mut DumpWriter<W>, ours: &Ours) {
+    for held in &ours.held {
+        let record = Lock {
+            addr: held.addr,
+            name: held.name.as_deref().map(str::as_bytes),
+            kind: Some(LockKind::SPIN),
+            holder_cpu: Some(held.cpu),
+            location: held.taken.as_deref().map(str::as_bytes),
+            ..Lock::default()
+        };
+        writer.put(SectionKind::LOCKS, &record);
+    }
+    for awaited in &ours.awaited {
+        let record = LockWait {
+            addr: Some(awaited.addr),
+            waiter_cpu: Some(awaited.cpu),
+            location: awaited.place.as_deref().map(str::as_bytes),
+            kind: Some(LockKind::SPIN),
+            ..LockWait::default()
+        };
+        writer.put(SectionKind::LOCKS, &record);
+    }
+    let threads: BTreeMap<u32, &Thread> = ours.threads.iter().map(|thread| (thread.tid, thread)).collect();
+    let mut told = BTreeSet::new();
+    for thread in &ours.threads {
+        let Some((on, addr)) = thread.waits_on.zip(thread.object) else { continue };
+        if told.insert(addr)
+            && let Some(owner) = threads.get(&on)
+        {
+            let (holder_pid, holder_tid) = (Some(owner.pid), Some(owner.tid));
+            let kind = Some(LockKind::MUTEX);
+            writer.put(SectionKind::LOCKS, &Lock { addr: Some(addr), kind, holder_pid, holder_tid, ..Lock::default() });
+        }
+        let record = LockWait {
+            addr: Some(addr),
+            waiter_pid: Some(thread.pid),
+            waiter_tid: Some(thread.tid),
+            waited_ns: since(thread, ours.now),
+            kind: Some(LockKind::MUTEX),
+            ..LockWait::default()
+        };
+        writer.put(SectionKind::LOCKS, &record);
+    }
+}
+
+/// How long a thread has been in its state.
+fn since(thread: &Thread, now: Option<u64>) -> Option<u64> {
+    now.zip(thread.since).map(|(now, since)| now.saturating_sub(since))
 }
 
 fn switched_out<W: Write>(writer: &mut DumpWriter<W>, thread: &Thread, saved: &Saved) {
@@ -78,7 +131,7 @@ fn record(thread: &Thread, now: Option<u64>) -> Task<'_> {
         wait_tid: thread.waits_on,
         wait_object_name: thread.reason.as_deref().map(str::as_bytes),
         deadline_ns: thread.deadline,
-        state_ns: now.zip(thread.since).map(|(now, since)| now.saturating_sub(since)),
+        state_ns: since(thread, now),
         last_cpu: thread.cpu,
         kernel_sp: thread.saved.map(|saved| saved.pointers[1]),
         kernel_ip: thread.saved.map(|saved| saved.pointers[0]),

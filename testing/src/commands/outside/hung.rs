@@ -5,7 +5,7 @@
 //! registers and frames, and the same first hypothesis. This also holds the layouts that the kernel's table of itself
 //! states of the compiler's own types (`kernel/src/task/tree.rs`) against those that the compiler chose.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail, ensure};
 use kwab::capture::qmp::Session;
 use kwab::capture::{Level, Options, Snapshot, capture};
-use kwab::format::record::{RegisterRole, Task, TaskState};
+use kwab::format::record::{Lock, LockWait, RegisterRole, Task, TaskState};
 use kwab::model::{Case, Dump};
 
 use crate::commands::exam::room;
@@ -25,7 +25,7 @@ use crate::qemu::{Limits, Machine};
 use crate::setup::Consent;
 
 /// The questions of the exam whose guests hang, and the words of the first hypothesis.
-const HANGS: [(&str, &str); 1] = [("lost-wakeup", "a wake-up was lost")];
+const HANGS: [(&str, &str); 2] = [("lost-wakeup", "a wake-up was lost"), ("lock-order", "deadlock: CPU 0 and CPU 1")];
 /// Guest memory, MiB.
 const MEMORY: u32 = 96;
 /// How long a guest may take until nothing moves, and how often it is looked at.
@@ -66,6 +66,8 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
     let (captured_dump, own_dump) = (Dump::from_bytes(captured.clone())?, Dump::from_bytes(own.clone())?);
     ensure!(captured_dump.defects().is_empty(), "{:?}", captured_dump.defects());
     let said = same_tasks(&captured_dump.case(), &own_dump.case())?;
+    same_locks(&captured_dump.case(), &own_dump.case())?;
+    let logged = same_log(&captured_dump, &own_dump)?;
     let judged = (exam::judge(&captured, room)?, exam::judge(&own, room)?);
     let first = |triage: &kwab::analysis::Triage| {
         let first = triage.hypotheses.first()?;
@@ -78,7 +80,7 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
     );
     let claim = first(&judged.0).map(|(_, claim, _)| claim).unwrap_or_default();
     ensure!(claim.starts_with(words), "{claim}");
-    Ok(format!("{}: {said} as in its own dump, {claim:?}", question.fault))
+    Ok(format!("{}: {said}, {logged} bytes of log as in its own dump, {claim:?}", question.fault))
 }
 
 /// Captures the guest when two looks find the same, lets it go on, and sends the interrupt.
@@ -105,9 +107,35 @@ fn taken(socket: &Path, folder: &Path) -> Result<Vec<u8>> {
 
 fn stands_still(before: &Snapshot, now: &Snapshot) -> bool {
     let Some((before, now)) = before.ours.as_ref().zip(now.ours.as_ref()) else { return false };
-    let moves = |state| matches!(state, Some(TaskState::RUNNING | TaskState::RUNNABLE));
-    let blocked = now.threads.iter().any(|thread| thread.state == Some(TaskState::BLOCKED));
-    blocked && before.threads == now.threads && !now.threads.iter().any(|thread| moves(thread.state))
+    let is = |wanted: TaskState| now.threads.iter().any(|thread| thread.state == Some(wanted));
+    let sleeps = is(TaskState::BLOCKED) && !is(TaskState::RUNNING) && !is(TaskState::RUNNABLE);
+    let spins = now.awaited.len() > 1 && before.awaited == now.awaited && before.held == now.held;
+    (sleeps || spins) && before.threads == now.threads
+}
+
+/// Compares who holds and who awaits which lock.
+fn same_locks(captured: &Case<'_>, own: &Case<'_>) -> Result<()> {
+    let told = |case: &Case<'_>| {
+        let held = case.locks.iter().map(|lock| format!("{:x?}", Lock { held_ns: None, ..lock.record }));
+        let awaited = case.waits.iter().map(|wait| format!("{:x?}", LockWait { waited_ns: None, ..wait.record }));
+        held.chain(awaited).collect::<BTreeSet<String>>()
+    };
+    ensure!(told(captured) == told(own), "locks differ:\n{:#?}\n{:#?}", told(captured), told(own));
+    Ok(())
+}
+
+/// Compares what both have of the log; how much.
+fn same_log(captured: &Dump, own: &Dump) -> Result<usize> {
+    let bytes = |dump: &Dump| -> BTreeMap<u64, u8> {
+        let case = dump.case();
+        let chunks = case.logs.iter().filter_map(|chunk| Some((chunk.log_offset?, chunk.bytes?.to_vec())));
+        chunks.flat_map(|(at, bytes)| (at..).zip(bytes)).collect()
+    };
+    let (found, wanted) = (bytes(captured), bytes(own));
+    let both: Vec<_> = found.iter().filter(|(at, _)| wanted.contains_key(at)).collect();
+    ensure!(both.iter().all(|(at, byte)| wanted.get(at) == Some(byte)), "the log differs");
+    ensure!(both.len() > 100, "only {} bytes of log are in both", both.len());
+    Ok(both.len())
 }
 
 /// Compares tasks, saved registers and frames; how many there are.
@@ -125,7 +153,7 @@ fn same_tasks(captured: &Case<'_>, own: &Case<'_>) -> Result<String> {
     let saved = |case: &Case<'_>| -> BTreeMap<Option<u32>, Vec<_>> {
         let sets = case.registers.iter().filter(|set| set.role == Some(RegisterRole::SWITCHED_OUT));
         let values = sets.map(|set| {
-            let regs = set.regs.iter().flat_map(|regs| regs.iter()).map(|reg| (reg.id, reg.value));
+            let regs = set.regs.iter().flat_map(kwab::format::List::iter).map(|reg| (reg.id, reg.value));
             (set.tid, regs.collect())
         });
         values.collect()
