@@ -1,6 +1,6 @@
 //! Reads what our kernel knows out of its memory, when it hangs so that it cannot dump.
 //!
-//! The kernel's image has a table that says where its threads, locks and times lie ([`table`]); no debug information is
+//! The kernel's image has a table that says where its threads, locks and times lie (`table`); no debug information is
 //! needed. What is read becomes the records that the kernel's own dump has, so that every analysis treats both alike;
 //! the step `outside` of the tests compares the two.
 

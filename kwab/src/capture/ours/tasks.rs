@@ -14,6 +14,8 @@ const MOST: usize = 1 << 15;
 const MOST_FRAMES: usize = 12;
 /// Bytes of memory for each thread: its stack alone has 32 KiB.
 const BYTES_PER_THREAD: u64 = 4096;
+/// Letters of what a thread sleeps for.
+const MOST_REASON: usize = 80;
 /// Bytes of a thread's name, and the state of a thread that is switched out.
 const NAME: usize = 16;
 const PARKED: u32 = 0;
@@ -92,7 +94,9 @@ const ALL_STACKS: usize = 256 * STACK;
 impl<'r> ThreadReader<'r> {
     pub(super) fn new(space: &'r Space<'r>, table: &'r Table) -> Self {
         let reasons = table.text(space, "reasons").unwrap_or_default();
-        Self { space, table, reasons: reasons.lines().map(str::to_owned).collect(), stacks: ALL_STACKS }
+        // Every thread has a copy: a text that lies must not be long.
+        let reasons = reasons.lines().map(|line| line.chars().take(MOST_REASON).collect()).collect();
+        Self { space, table, reasons, stacks: ALL_STACKS }
     }
 
     /// The threads by their numbers, then the zombies; and what stopped the reading early.

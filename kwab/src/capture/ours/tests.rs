@@ -279,6 +279,19 @@ fn a_circle_of_nodes_ends_and_is_told() {
 }
 
 #[test]
+fn a_long_reason_is_cut_because_every_thread_has_it() {
+    let mut memory = machine();
+    let at = ENTRIES + 32 * table().iter().position(|(name, _)| *name == "reasons.length").expect("there") + 24;
+    words(&mut memory, at, &[0x800]);
+    // Beyond the two reasons there is no end of a line.
+    words(&mut memory, at - 32, &[mapped(STACK + 0x1000)]);
+    memory[STACK + 0x1000..STACK + 0x1800].fill(b'x');
+    set(&mut memory, 1, "wait.reason", 1);
+    let ours = read(memory).expect("a kernel of ours");
+    assert_eq!(ours.threads[1].reason.as_ref().map(String::len), Some(80));
+}
+
+#[test]
 fn memory_that_lies_ends_without_a_panic_and_within_its_length() {
     let whole = machine();
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;

@@ -2,7 +2,8 @@
 //!
 //! The guest is captured without an interrupt as soon as nothing in it moves, then goes on and is asked for a dump by
 //! an NMI. Both must have the same tasks in the same states, waiting for the same objects, with the same saved
-//! registers and frames, and the same first hypothesis. This also holds the layouts that the kernel's table of itself
+//! registers and frames, and the same first hypothesis; the core file that the capture is exported to has the tasks as
+//! threads, and gdb finds the stacks that kwab walks. This also holds the layouts that the kernel's table of itself
 //! states of the compiler's own types (`kernel/src/task/tree.rs`) against those that the compiler chose.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -19,7 +20,9 @@ use kwab::format::record::{Lock, LockWait, RegisterRole, Task, TaskState};
 use kwab::model::{Case, Dump};
 
 use crate::commands::exam::room;
+use crate::commands::readers::in_gdb;
 use crate::exam::{self, Question, Room};
+use crate::paths;
 use crate::qemu::run::{Next, OnSilence, run_asking};
 use crate::qemu::{Limits, Machine};
 use crate::setup::Consent;
@@ -62,6 +65,7 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
     })?;
     let captured = captured.with_context(|| format!("the guest was not silent: {:?}", outcome.ending))??;
     let region = fs::read(&memory)?;
+    fs::remove_file(&memory).ok();
     let own = exam::best(&region).context("the guest left no dump of its own")?;
     let (captured_dump, own_dump) = (Dump::from_bytes(captured.clone())?, Dump::from_bytes(own.clone())?);
     ensure!(captured_dump.defects().is_empty(), "{:?}", captured_dump.defects());
@@ -78,9 +82,17 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
         "{:?}",
         (first(&judged.0), first(&judged.1))
     );
+    let file = paths::build("outside")?.join("hung.kwab");
+    fs::write(&file, &captured)?;
+    let in_gdb = match in_gdb(&file, &room.kernel)? {
+        // Without the zombie, which has no stack, but with each processor that idles.
+        Some((threads, frames)) if threads >= own_dump.case().tasks.len() => format!("{frames} frames in gdb"),
+        Some((threads, _)) => bail!("gdb shows {threads} threads"),
+        None => "gdb is not installed".to_owned(),
+    };
     let claim = first(&judged.0).map(|(_, claim, _)| claim).unwrap_or_default();
     ensure!(claim.starts_with(words), "{claim}");
-    Ok(format!("{}: {said}, {logged} bytes of log as in its own dump, {claim:?}", question.fault))
+    Ok(format!("{}: {said}, {logged} bytes of log as in its own dump, {in_gdb}, {claim:?}", question.fault))
 }
 
 /// Captures the guest when two looks find the same, lets it go on, and sends the interrupt.
