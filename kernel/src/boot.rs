@@ -48,6 +48,7 @@ pub fn main(boot: &BootInfo) -> ! {
         prefault::set_limit(pages);
     }
     crash::channel::announce();
+    crash::description::keep();
     time::start();
     time::vdso::start();
     tmpfs::set_memory(frames::total() as u64);

@@ -5,8 +5,10 @@
 //! apart.
 
 use core::fmt::{self, Write};
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU8, Ordering};
 
+use machine::describe::Entry;
 use machine::sync::{Holder, SpinLock};
 
 /// Urgency, as syslog(2) counts it.
@@ -47,6 +49,15 @@ pub(crate) use {error, info, log, warn_ as warn};
 
 static CONSOLE_LEVEL: AtomicU8 = AtomicU8::new(7);
 static RING: SpinLock<Ring> = SpinLock::new(Ring { bytes: [0; RING_BYTES], written: 0, cleared: 0 });
+
+/// The ring in [`machine::describe`].
+pub static FIELDS: [Entry; 5] = [
+    Entry::address("held.kernel log", &RING),
+    Entry::address("log", &RING),
+    Entry::number("log.bytes", SpinLock::<Ring>::VALUE + offset_of!(Ring, bytes)),
+    Entry::number("log.size", RING_BYTES),
+    Entry::number("log.written", SpinLock::<Ring>::VALUE + offset_of!(Ring, written)),
+];
 
 /// Bytes of log kept.
 pub const RING_BYTES: usize = 128 * 1024;

@@ -4,12 +4,20 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 
 use linux_abi::Errno;
+use machine::describe::Entry;
 use machine::sync::SpinLock;
 
 /// What `uname -r` shows: the interface this kernel follows, and whose it is.
 pub const RELEASE: &str = "6.1.0-kwab";
 /// What `uname -v` shows.
 pub const VERSION: &str = "#1 SMP kwab";
+/// The two in [`machine::describe`].
+pub static FIELDS: [Entry; 4] = [
+    Entry::address("release", RELEASE),
+    Entry::number("release.length", RELEASE.len()),
+    Entry::address("version", VERSION),
+    Entry::number("version.length", VERSION.len()),
+];
 /// Bytes of each of uname's six fields.
 pub const FIELD: usize = 65;
 

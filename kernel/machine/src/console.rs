@@ -1,9 +1,12 @@
 //! The serial console: polled output that works from the first instruction, interrupt-driven input.
 
+use crate::describe::Entry;
 use crate::sync::{Holder, SpinLock};
 use crate::x86_64::devices::uart;
 
 static OUTPUT: SpinLock<()> = SpinLock::new(());
+/// The console's lock in [`crate::describe`].
+pub static FIELDS: [Entry; 1] = [Entry::address("held.console", &OUTPUT)];
 
 /// Write bytes as they are. Whole calls are not interleaved with those of other processors.
 pub fn write(bytes: &[u8]) {

@@ -25,6 +25,7 @@ pub mod console;
 mod contention;
 pub mod cpu;
 pub mod crash;
+pub mod describe;
 pub mod disk;
 pub mod frame;
 pub mod heap;
@@ -61,4 +62,11 @@ pub mod arch {
     pub use crate::x86_64::cpu::guards::{Guards, guards, use_narrow_moves, wide_moves_fit};
     #[cfg(target_arch = "x86_64")]
     pub use crate::x86_64::cpu::regs::{Control, Registers, UserFrame};
+
+    /// Its parts of [`crate::describe`] that belong to no type of the kernel's.
+    #[cfg(target_arch = "x86_64")]
+    pub mod described {
+        pub use crate::x86_64::cpu::local::{AWAITED, BLOCKS};
+        pub use crate::x86_64::layout::FIELDS as IMAGE;
+    }
 }

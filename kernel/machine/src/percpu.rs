@@ -55,6 +55,9 @@ pub struct PerCpu<T>([Line<T>; MAX_CPUS]);
 struct Line<T>(T);
 
 impl<T> PerCpu<T> {
+    /// Bytes from one processor's value to the next one's.
+    pub const STRIDE: usize = size_of::<Line<T>>();
+
     /// From one value each: `PerCpu::new([const { AtomicU64::new(0) }; MAX_CPUS])`.
     pub const fn new(values: [T; MAX_CPUS]) -> Self {
         let values = core::mem::ManuallyDrop::new(values);

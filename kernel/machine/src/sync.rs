@@ -6,7 +6,7 @@
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::ops::{Deref, DerefMut};
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
@@ -56,6 +56,13 @@ impl<T> SpinLock<T> {
             value: UnsafeCell::new(value),
         }
     }
+
+    /// Offset of the value.
+    pub const VALUE: usize = offset_of!(Self, value);
+    /// Offset of the holder's processor number + 1, 32 bits, 0 while it is free.
+    pub const HOLDER: usize = offset_of!(Self, holder);
+    /// Offset of the pointer to the [`Location`] that took it last.
+    pub const LOCATION: usize = offset_of!(Self, location);
 
     /// The value back.
     pub fn into_inner(self) -> T {

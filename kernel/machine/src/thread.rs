@@ -9,9 +9,11 @@
 
 use alloc::sync::Arc;
 use core::marker::PhantomData;
+use core::mem::offset_of;
 use core::ops::Deref;
 use core::ptr::NonNull;
 
+use crate::describe::Entry;
 use crate::frame::OutOfFrames;
 use crate::processor::CpuId;
 use crate::space::UserSpace;
@@ -77,6 +79,11 @@ impl<T: Send + Sync + 'static> Thread<T> {
 }
 
 impl<T> Thread<T> {
+    /// Offset of the kernel's data.
+    pub const DATA: usize = offset_of!(Self, data);
+    /// Where its stack and its registers stand.
+    pub const FIELDS: [Entry; 6] = Core::fields(offset_of!(Self, core));
+
     /// Whether `switch_to` would take it now.
     #[inline]
     pub fn is_parked(&self) -> bool {

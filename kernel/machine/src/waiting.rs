@@ -1,8 +1,10 @@
 //! Records which spin lock each processor waits for, for dumps.
 
+use core::mem::offset_of;
 use core::panic::Location;
 use core::sync::atomic::{AtomicPtr, AtomicU32, Ordering};
 
+use crate::describe::Entry;
 use crate::processor::CpuId;
 
 /// Who holds a lock, for dumps: a snapshot.
@@ -33,6 +35,16 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
+    /// Its part of [`crate::describe`], for one at offset `at` of a processor's block: the lock, or 0, and pointers to
+    /// where it was taken and to where it is awaited.
+    pub(crate) const fn fields(at: usize) -> [Entry; 3] {
+        [
+            Entry::number("cpu.awaits", at + offset_of!(Self, lock)),
+            Entry::number("cpu.awaits_taken", at + offset_of!(Self, taken)),
+            Entry::number("cpu.awaits_from", at + offset_of!(Self, location)),
+        ]
+    }
+
     pub(crate) const fn new() -> Self {
         use core::ptr::null_mut;
         Self {

@@ -20,6 +20,7 @@ use crate::upper::Kwab;
 
 mod audit;
 pub mod channel;
+pub mod description;
 pub mod panic;
 mod parts;
 mod sysrq;

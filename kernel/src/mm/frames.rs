@@ -13,12 +13,15 @@ use kernel_logic::buddy::{Buddy, MAX_ORDER};
 use linux_abi::Errno;
 use machine::addr::FrameNumber;
 use machine::boot::{BootInfo, FrameRange};
+use machine::describe::Entry;
 use machine::sync::{Holder, SpinLock};
 
 use super::Owner as _;
 use crate::upper::try_current;
 
 static POLICY: SpinLock<Option<Policy>> = SpinLock::new(None);
+/// The allocator's lock in [`machine::describe`].
+pub static FIELDS: [Entry; 1] = [Entry::address("held.frame allocator", &POLICY)];
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 static RESERVE: AtomicUsize = AtomicUsize::new(0);

@@ -1,9 +1,11 @@
 //! The scheduler's part of a thread: state, processor, and what its share depends on.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicI32, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::runqueue::{Entity, Policy};
 use machine::cpu::{self, CpuId};
+use machine::describe::Entry;
 use machine::sync::SpinLock;
 use machine::time::{Nanos, now};
 
@@ -96,6 +98,23 @@ impl StateCell {
 }
 
 impl SchedState {
+    /// Its part of [`machine::describe`], for one at offset `at` of a thread.
+    pub const fn fields(at: usize) -> [Entry; 11] {
+        [
+            Entry::number("sched.state", at + offset_of!(Self, state)),
+            Entry::number("sched.cpu", at + offset_of!(Self, cpu)),
+            Entry::number("sched.nice", at + offset_of!(Self, nice)),
+            Entry::number("sched.since", at + offset_of!(Self, since)),
+            Entry::number("sched.ran", at + offset_of!(Self, ran)),
+            Entry::number("sched.idle", at + offset_of!(Self, idle)),
+            Entry::number("wait.reason", at + offset_of!(Self, wait_reason)),
+            Entry::number("wait.object", at + offset_of!(Self, wait_object)),
+            Entry::number("wait.deadline", at + offset_of!(Self, wakes_at)),
+            Entry::number("wait.thread", at + offset_of!(Self, wait_on)),
+            Entry::number("wait.progress", at + offset_of!(Self, progress)),
+        ]
+    }
+
     /// Of a new thread that inherits `nice`, policy and affinity from `parent`.
     pub fn child_of(parent: &SchedState) -> Self {
         let resets = parent.reset_on_fork.load(Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! Sleeping: wait queues of threads and hooks, and a mutex whose waiters sleep.
 
 pub mod mutex;
-mod reason;
+pub mod reason;
 pub mod wait;
 
 pub use mutex::Mutex;

@@ -1,5 +1,7 @@
 //! What a thread can wait for, by name: one table, which queues are made with and dumps print.
 
+use machine::describe::Entry;
+
 macro_rules! reasons {
     ($($name:ident = $text:literal,)*) => {
         /// What a sleeping thread waits for.
@@ -10,6 +12,8 @@ macro_rules! reasons {
         }
 
         const TEXTS: &[&str] = &[$($text,)*];
+        /// All of them, in order, each with a line feed behind it.
+        const JOINED: &str = concat!($($text, "\n",)*);
     };
 }
 
@@ -43,6 +47,9 @@ reasons! {
     Vfork = "the exec or the end of a vfork child",
     WallClock = "a time of the wall clock",
 }
+
+/// The texts in [`machine::describe`]: a line for each number from 1 on.
+pub static FIELDS: [Entry; 2] = [Entry::address("reasons", JOINED), Entry::number("reasons.length", JOINED.len())];
 
 impl WaitReason {
     /// A number that is not 0, which stands for no reason.

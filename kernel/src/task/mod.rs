@@ -32,6 +32,7 @@ pub mod exceed;
 pub mod exec;
 pub mod exit;
 pub mod fasync;
+pub mod fields;
 pub mod kept;
 pub mod limits;
 mod loader;

@@ -4,6 +4,7 @@
 //! [`ThreadSignals`](super::signal::ThreadSignals)). Every entry is charged to the real user it was sent to
 //! (`RLIMIT_SIGPENDING`) until it is taken or discarded.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use kernel_logic::signal::{Limit, Pending, SigInfo, SigSet};
@@ -18,6 +19,9 @@ pub struct PendingSignals {
 }
 
 impl PendingSignals {
+    /// Offset of the set.
+    pub const SET: usize = offset_of!(Self, set);
+
     /// An empty queue.
     pub const fn new() -> Self {
         Self { queue: SpinLock::new(Pending::new()), set: AtomicU64::new(0) }

@@ -6,9 +6,11 @@
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use linux_abi::Errno;
+use machine::describe::Entry;
 use machine::sync::{Holder, SpinLock};
 
 use super::process::Phase;
@@ -39,6 +41,29 @@ static TREE: SpinLock<Tree> =
 static THREADS: SpinLock<BTreeMap<Tid, ThreadRef>> = SpinLock::new(BTreeMap::new());
 /// How many [`THREADS`] holds; changes in its critical section.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
+
+/// The maps of threads and of processes in [`machine::describe`]: where each lies, and how a node of `alloc`'s B-tree
+/// looks. `map.…` counts from the map, `….node.…` from a node; the values of threads and the `process` of the others
+/// are pointers to what an `Arc` holds.
+pub static FIELDS: [Entry; 17] = [
+    Entry::address("held.process tree", &TREE),
+    Entry::address("held.threads", &THREADS),
+    Entry::address("threads", &THREADS),
+    Entry::number("threads.map", SpinLock::<BTreeMap<Tid, ThreadRef>>::VALUE),
+    Entry::number("threads.node.length", 0x8e),
+    Entry::number("threads.node.values", 0x08),
+    Entry::number("threads.node.size", size_of::<ThreadRef>()),
+    Entry::number("threads.node.edges", 0x90),
+    Entry::address("processes", &TREE),
+    Entry::number("processes.map", SpinLock::<Tree>::VALUE + offset_of!(Tree, nodes)),
+    Entry::number("processes.node.length", 0x196),
+    Entry::number("processes.node.values", offset_of!(Node, process)),
+    Entry::number("processes.node.size", size_of::<Node>()),
+    Entry::number("processes.node.edges", 0x198),
+    Entry::number("map.root", 0x00),
+    Entry::number("map.height", 0x08),
+    Entry::number("map.count", 0x10),
+];
 
 fn enter_thread(thread: &ThreadRef) {
     let mut threads = THREADS.lock();

@@ -10,7 +10,7 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::registers::Processor;
 use super::vmcore::{Load, Stored, Vmcore};
-use super::{Nmi, Snapshot, Via, linux};
+use super::{Nmi, Snapshot, Via, linux, ours};
 use crate::model::bulk::{self, BulkMemory};
 use crate::model::emit::DumpWriter;
 
@@ -73,10 +73,16 @@ pub(super) fn put<W: Write>(
     }
     if let Some(linux) = &snapshot.linux {
         linux::put_threads(writer, linux);
-        linux::put_log(writer, linux);
+        linux::put_log(writer, 0, &linux.log);
+    }
+    if let Some(ours) = &snapshot.ours {
+        ours::put_threads(writer, ours);
+        ours::put_locks(writer, ours);
+        linux::put_log(writer, ours.log.0, &ours.log.1);
     }
     let of_linux = snapshot.linux.iter().flat_map(|linux| &linux.missing);
-    for text in snapshot.missing.iter().chain(of_linux) {
+    let of_ours = snapshot.ours.iter().flat_map(|ours| &ours.missing);
+    for text in snapshot.missing.iter().chain(of_linux).chain(of_ours) {
         defect(writer, text);
     }
     let dialect: &[u8] = match snapshot.via {
@@ -99,8 +105,11 @@ fn from_file(snapshot: &Snapshot) -> bool {
 
 fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: Option<i64>) {
     let told = |name: &str| snapshot.core.as_ref().and_then(|core| core.told(name));
-    let release = told("OSRELEASE");
+    let ours = snapshot.ours.as_ref();
+    let told_release = told("OSRELEASE");
+    let release = told_release.or_else(|| ours?.release.as_deref());
     let offset = told("KERNELOFFSET").and_then(|text| u64::from_str_radix(text, 16).ok());
+    let offset = offset.or_else(|| ours?.offset);
     let note = snapshot.kernel.as_ref().and_then(|kernel| kernel.build_id.as_ref());
     let said = told("BUILD-ID").and_then(of_hex);
     let build_id = note.map(|(id, _)| id.as_slice()).or(said.as_deref());
@@ -114,10 +123,12 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     writer.put(
         SectionKind::IDENTITY,
         &Identity {
-            kernel_name: told("KERNEL").map(str::as_bytes).or(release.map(|_| &b"Linux"[..])),
+            kernel_name: told("KERNEL").or(ours.map(|_| "kwab")).or(told_release.map(|_| "Linux")).map(str::as_bytes),
             kernel_version: release.map(str::as_bytes),
             kernel_build_id: build_id,
             kernel_offset: offset,
+            direct_map: ours.and_then(|ours| ours.direct_map),
+            mono_ns: ours.and_then(|ours| ours.now),
             arch: Some(Arch::X86_64),
             wall_ns: wall_ns.filter(|_| !file),
             reason: Some(if died {
@@ -240,6 +251,10 @@ fn cause<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, processor: &
 
 /// The number of the thread on a processor, where the memory says it; idle ones have the number 0 on all.
 fn running(snapshot: &Snapshot, processor: &Processor) -> Option<u32> {
+    if let Some(ours) = &snapshot.ours {
+        let thread = ours.threads.iter().find(|thread| thread.runs && thread.cpu == Some(processor.number))?;
+        return Some(thread.tid);
+    }
     let mut threads = snapshot.linux.iter().flat_map(|linux| &linux.threads).map(|(thread, _)| thread);
     let thread = threads.find(|thread| thread.runs && thread.cpu == Some(processor.number))?;
     Some(thread.tid).filter(|tid| *tid != 0)

@@ -18,9 +18,11 @@ pub mod gdb;
 pub mod image;
 mod kdump;
 pub mod linux;
+pub mod ours;
 pub mod qmp;
 pub mod registers;
 mod source;
+mod space;
 pub mod vmcore;
 pub mod words;
 
@@ -38,6 +40,7 @@ pub use dump::{MemoryPiece, Written};
 use gdb::Remote;
 use image::Kernel;
 use linux::Linux;
+use ours::Ours;
 use qmp::{Heard, Session};
 use registers::Processor;
 use serde_json::json;
@@ -166,6 +169,8 @@ pub struct Snapshot {
     pub kernel: Option<Kernel>,
     /// What that kernel says in its memory, when it is a Linux.
     pub linux: Option<Linux>,
+    /// What it says, when it is ours.
+    pub ours: Option<Ours>,
 }
 
 impl Snapshot {
@@ -329,7 +334,18 @@ fn put_together(
         let linux = told(&mut core, &processors);
         (Some(core), linux)
     });
-    Snapshot { qemu, via, nmi, processors, pieces, missing, core, kernel, linux }
+    let ours = described(core.as_ref(), tables, kernel.as_ref(), &processors).filter(|_| linux.is_none());
+    Snapshot { qemu, via, nmi, processors, pieces, missing, core, kernel, linux, ours }
+}
+
+/// Reads what our kernel says in the memory of a core.
+fn described(
+    core: Option<&Vmcore>,
+    tables: Option<Tables>,
+    kernel: Option<&Kernel>,
+    processors: &[Processor],
+) -> Option<Ours> {
+    ours::read(core?, tables?, kernel?, processors)
 }
 
 /// Reads what a Linux says in the memory of a core; a core without its words about itself gets them.
@@ -397,7 +413,8 @@ pub fn of_core(file: File) -> Result<Snapshot, CaptureError> {
     let kernel = tables.and_then(|tables| image::find(&core, tables));
     let (qemu, via, nmi) = (String::new(), Via::Core, Nmi::NotSent);
     let linux = told(&mut core, &processors);
-    Ok(Snapshot { qemu, via, nmi, processors, pieces, missing, core: Some(core), kernel, linux })
+    let ours = described(Some(&core), tables, kernel.as_ref(), &processors).filter(|_| linux.is_none());
+    Ok(Snapshot { qemu, via, nmi, processors, pieces, missing, core: Some(core), kernel, linux, ours })
 }
 
 /// What is read around the pointers of a processor: whether it is code, the range, and the byte that matters most.

@@ -7,6 +7,9 @@
 //! before, and every thread that does not run must stand on a stack that goes back to the thread's begin. QEMU's stub
 //! for GDB must give the registers and the memory of our kernel's guest that the monitor gives. QEMU's own
 //! kdump-compressed file of the same moment, which it writes flattened, must hold and say the same as its ELF core.
+//! A guest of ours that hangs must say from outside what its own dump says (`hung`).
+
+mod hung;
 
 use std::fs;
 use std::ops::Range;
@@ -52,6 +55,7 @@ pub fn check(consent: Consent) -> Result<()> {
         let said = under(kernel, consent).with_context(|| format!("under {}", kernel.name()))?;
         println!("{}: {said}", kernel.name());
     }
+    println!("hung: {}", hung::check(consent).context("of a guest that hangs")?);
     Ok(())
 }
 

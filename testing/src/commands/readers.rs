@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use clap::Args;
 use kwab::analysis::{TraceFrame, images};
 use kwab::export::{core_stacks, elf_core};
@@ -19,7 +19,7 @@ use kwab::unwind::Trust;
 
 use crate::kernel::Which;
 use crate::paths;
-use crate::readers::{READERS, View, view_of};
+use crate::readers::{READERS, Reader, View, view_of};
 use crate::setup::Consent;
 
 /// ReadersArguments of `readers`.
@@ -65,6 +65,17 @@ pub fn run(arguments: &ReadersArguments, consent: Consent) -> Result<ExitCode> {
     let left_out = if absent.is_empty() { String::new() } else { format!("; not installed: {}", absent.join(", ")) };
     println!("{judged} core files, {wrong} differences{left_out}");
     Ok(if wrong == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// What gdb finds in the core file of a dump, held against what kwab walks: threads and frames. `None` without gdb.
+pub(super) fn in_gdb(dump: &Path, kernel: &Path) -> Result<Option<(usize, usize)>> {
+    let core = dump.with_extension("core");
+    let (ours, program) = export(dump, kernel, &core)?.context("the dump is of another kernel")?;
+    let Some(theirs) = view_of(Reader::Gdb, &core, &program)? else { return Ok(None) };
+    match Reader::Gdb.compare(&ours, &theirs) {
+        Ok((frames, _)) => Ok(Some((theirs.stacks.len(), frames))),
+        Err(difference) => bail!("gdb differs: {difference}"),
+    }
 }
 
 fn of_exam() -> Result<Vec<PathBuf>> {

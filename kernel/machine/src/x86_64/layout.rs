@@ -14,8 +14,10 @@
 //! The root entries of these are made at boot and never change, so every address space copies them once.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 
 use crate::addr::PhysAddr;
+use crate::describe::Entry;
 
 /// Start of the kernel's half, and of the direct map until [`choose`].
 pub(crate) const KERNEL_HALF: u64 = 0xffff_8000_0000_0000;
@@ -43,6 +45,14 @@ unsafe impl Sync for SharedBases {}
 
 static BASES: SharedBases =
     SharedBases(UnsafeCell::new(Bases { direct: KERNEL_HALF, stacks: STACKS, spans: STACKS + SPANS_OFFSET }));
+
+/// Where the image was linked to and where it is, and where the direct map begins.
+pub static FIELDS: [Entry; 4] = [
+    Entry::symbol("image", &raw const __kernel_start),
+    Entry::number("image.linked", (LINKED + LOADED) as usize),
+    Entry::address("bases", &BASES),
+    Entry::number("bases.direct", offset_of!(Bases, direct)),
+];
 
 #[inline(always)]
 fn bases() -> Bases {

@@ -10,10 +10,12 @@
 //! loops in user mode is not a hang: a dump that is asked for
 //! shows where it is.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use kwab_format::record::{CauseKind, Reason};
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
+use machine::describe::Entry;
 use machine::time::{Nanos, now};
 
 use super::panic;
@@ -40,6 +42,12 @@ struct Seen {
 
 static SEEN: PerCpu<Seen> =
     PerCpu::new([const { Seen { pending_since: AtomicU64::new(0), ticked: AtomicU64::new(0) } }; MAX_CPUS]);
+/// When each processor's timer expired last, in [`machine::describe`].
+pub(super) static FIELDS: [Entry; 3] = [
+    Entry::address("ticks", &SEEN),
+    Entry::number("ticks.stride", PerCpu::<Seen>::STRIDE),
+    Entry::number("ticks.at", offset_of!(Seen, ticked)),
+];
 static NEXT_TASKS: AtomicU64 = AtomicU64::new(TASKS_EVERY);
 
 /// The timer expired; `marked` says whether the mark it leaves was there already. Interrupt context.

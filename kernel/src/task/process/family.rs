@@ -5,6 +5,7 @@
 //! Reading takes none.
 
 use alloc::sync::Arc;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use kernel_logic::signal::sig;
@@ -68,6 +69,9 @@ pub struct Family {
 }
 
 impl Family {
+    /// Offset of the parent's process id.
+    pub const PARENT: usize = offset_of!(Self, parent);
+
     /// Of process `pid`, a child of `parent` in its group and session; without a parent it leads a group and a session.
     pub(super) fn new(pid: Pid, parent: Option<&Process>, exit_signal: u8) -> Self {
         let of_parent = parent.map(|parent| &parent.family);

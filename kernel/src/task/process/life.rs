@@ -4,6 +4,7 @@
 //! threads on every way to user mode. Flags and state change in one critical section, so a parent that sees a stop and
 //! continues the process at once is second.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, Ordering};
 
 use kernel_logic::signal::sig;
@@ -99,6 +100,9 @@ pub struct Life {
 }
 
 impl Life {
+    /// Offset of the byte that is 1 once it is a zombie.
+    pub const GONE: usize = offset_of!(Self, gone);
+
     /// Of a running process.
     pub(super) fn new() -> Self {
         Self {

@@ -5,6 +5,7 @@
 //! each other, ignored signals vanish. The rules are [`kernel_logic::signal`]'s.
 
 use alloc::sync::Arc;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
@@ -80,6 +81,9 @@ pub enum Restart {
 }
 
 impl ThreadSignals {
+    /// Offset of the set of blocked signals.
+    pub const BLOCKED: usize = offset_of!(Self, blocked);
+
     /// Of a new thread with this mask.
     pub fn new(blocked: SigSet) -> Self {
         Self {

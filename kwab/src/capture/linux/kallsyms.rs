@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::space::Space;
+use super::super::space::Space;
 
 /// Symbols that are read, and bytes of all their names: a kernel with everything built in has 300,000 and 9 MB.
 const MOST_SYMBOLS: u32 = 1 << 20;

@@ -11,7 +11,6 @@ mod death;
 mod kallsyms;
 mod orc;
 mod printk;
-mod space;
 pub mod tasks;
 mod write;
 
@@ -21,11 +20,11 @@ use btf::Btf;
 pub use death::Death;
 use kallsyms::Kallsyms;
 use orc::Orc;
-use space::Space;
 use tasks::{Thread, ThreadReader};
 
 use super::image;
 use super::registers::Processor;
+use super::space::Space;
 use super::vmcore::Vmcore;
 
 /// Bytes of types that are read: a kernel of Debian has 5 MB.

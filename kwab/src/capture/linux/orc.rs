@@ -3,8 +3,8 @@
 //! One table holds, in order, where each rule begins, relative to its own entries; the other the rules: how to find the
 //! caller's stack pointer, where the frame pointer was saved, and whether a trap's registers stand there.
 
+use super::super::space::Space;
 use super::kallsyms::Kallsyms;
-use super::space::Space;
 
 /// Rules that are read: 1 for 3 instructions or so; a kernel of Debian has 600,000.
 const MOST_RULES: u64 = 1 << 23;

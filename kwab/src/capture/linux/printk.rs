@@ -4,7 +4,7 @@
 //! of the descriptor, those of a position the place in the ring of texts, where a word with the descriptor's number
 //! stands before each text. `VMCOREINFO` says where and how long everything is.
 
-use super::space::Space;
+use super::super::space::Space;
 
 /// Descriptors, and bytes of texts, as powers of two: `log_buf_len` is at most 1 GiB, usual are 2^17.
 const MOST_COUNT_BITS: u64 = 22;

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use kwab_format::record::{RegId, TaskState};
 
 use super::super::registers::Processor;
+use super::super::space::Space;
 use super::btf::Btf;
 use super::kallsyms::Kallsyms;
 use super::orc::{At, Orc, StackWalk};
-use super::space::Space;
 
 /// Threads that are read: `pid_max` of small machines.
 const MOST: usize = 1 << 15;

@@ -11,9 +11,9 @@ use crate::model::emit::DumpWriter;
 /// Bytes of a record of the log.
 const CHUNK: usize = 32 << 10;
 
-/// Writes the log, in pieces that end with a line.
-pub(in crate::capture) fn put_log<W: Write>(writer: &mut DumpWriter<W>, linux: &Linux) {
-    let (mut rest, mut offset) = (linux.log.as_slice(), 0_u64);
+/// Writes a log of which so many bytes are gone, in pieces that end with a line.
+pub(in crate::capture) fn put_log<W: Write>(writer: &mut DumpWriter<W>, mut offset: u64, log: &[u8]) {
+    let mut rest = log;
     while !rest.is_empty() {
         let most = rest.len().min(CHUNK);
         let end = memchr::memrchr(b'\n', &rest[..most]).map_or(most, |at| at + 1);

@@ -10,6 +10,7 @@ use core::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::descriptors::{self, Tables, Tss};
 use super::stopped::Stopped;
+use crate::describe::Entry;
 use crate::processor::{CpuId, MAX_CPUS};
 use crate::waiting::Waiting;
 
@@ -92,6 +93,11 @@ unsafe impl Sync for IstStack {}
 
 static FIRST: Local = Local::new();
 static LOCALS: [AtomicPtr<Local>; MAX_CPUS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS];
+
+/// The block of each processor.
+pub static BLOCKS: [Entry; 2] = [Entry::address("cpus", &LOCALS), Entry::number("cpus.count", MAX_CPUS)];
+/// What a processor spins for.
+pub static AWAITED: [Entry; 3] = Waiting::fields(offset_of!(Local, awaits));
 
 impl Local {
     /// An idle block.

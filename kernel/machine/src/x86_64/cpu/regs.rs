@@ -2,9 +2,11 @@
 
 use core::arch::asm;
 use core::fmt;
+use core::mem::offset_of;
 
 use super::descriptors::{KERNEL_CODE, KERNEL_DATA, USER_CODE, USER_DATA};
 use super::msr;
+use crate::describe::Entry;
 
 /// All general registers with instruction pointer, flags and segments, by their x86-64 names.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -176,6 +178,14 @@ pub struct UserFrame {
 }
 
 impl UserFrame {
+    /// Its size and the registers that say what a program does.
+    pub const FIELDS: [Entry; 4] = [
+        Entry::number("frame.size", size_of::<Self>()),
+        Entry::number("frame.syscall", offset_of!(Self, regs.orig_rax)),
+        Entry::number("frame.ip", offset_of!(Self, regs.rip)),
+        Entry::number("frame.sp", offset_of!(Self, regs.rsp)),
+    ];
+
     /// A program's start: everything 0 but these.
     pub fn new(ip: u64, sp: u64) -> Self {
         let mut frame = Self { way: 1, regs: Registers::default() };

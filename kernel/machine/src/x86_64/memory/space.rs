@@ -8,6 +8,7 @@
 //! - frames and tables taken out are released only after every processor running the space has flushed.
 
 use alloc::sync::Arc;
+use core::mem::offset_of;
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU64, AtomicUsize};
 
@@ -55,6 +56,9 @@ const LEAF_SPAN: u64 = 1 << 12;
 const HUGE_SPAN: u64 = 1 << 21;
 
 impl UserSpace {
+    /// Offset of the root table's frame number, 32 bits.
+    pub const ROOT: usize = offset_of!(Self, root);
+
     /// An empty space.
     pub fn new() -> Result<Arc<Self>, OutOfFrames> {
         let root = new_table()?;

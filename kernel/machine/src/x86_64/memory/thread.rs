@@ -8,12 +8,14 @@
 
 use alloc::sync::Arc;
 use core::arch::global_asm;
+use core::mem::offset_of;
 use core::ptr::null_mut;
 use core::sync::atomic::{AtomicPtr, AtomicU32, AtomicU64, Ordering};
 
 use super::space::{self, UserSpace};
 use super::stacks::{self, Stack};
 use super::{bases, probe};
+use crate::describe::Entry;
 use crate::frame::OutOfFrames;
 use crate::processor::CpuId;
 use crate::x86_64::cpu::features::{self, Feature};
@@ -127,6 +129,19 @@ struct Seed {
 }
 
 impl Core {
+    /// Its part of [`crate::describe`], for one at offset `at` of a thread. While its state is 0 it is parked, and its
+    /// stack pointer at a [`Seed`].
+    pub(crate) const fn fields(at: usize) -> [Entry; 6] {
+        [
+            Entry::number("thread.sp", at + offset_of!(Self, sp)),
+            Entry::number("thread.state", at + offset_of!(Self, state)),
+            Entry::number("thread.cpu", at + offset_of!(Self, cpu)),
+            Entry::number("thread.frame_end", at + offset_of!(Self, fpu_area)),
+            Entry::number("thread.stack_low", at + offset_of!(Self, stack_bottom)),
+            Entry::number("thread.stack_high", at + offset_of!(Self, stack_top)),
+        ]
+    }
+
     /// For a thread that runs `entry` in the kernel.
     pub(crate) fn kernel(entry: fn() -> !, release: unsafe fn(*const ())) -> Result<Self, OutOfFrames> {
         stacks::trim();

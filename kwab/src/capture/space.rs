@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
-use super::super::vmcore::Vmcore;
+use super::vmcore::Vmcore;
 use crate::memory::{Tables, walk};
 
 const PAGE: u64 = 4096;
@@ -12,29 +12,29 @@ const MOST_KEPT: usize = 1 << 12;
 
 /// An address space of the core.
 #[derive(Debug)]
-pub(super) struct Space<'c> {
+pub(in crate::capture) struct Space<'c> {
     core: &'c Vmcore,
     tables: Tables,
     pages: RefCell<BTreeMap<u64, Option<Box<[u8]>>>>,
 }
 
 impl<'c> Space<'c> {
-    pub(super) fn new(core: &'c Vmcore, tables: Tables) -> Self {
+    pub(in crate::capture) fn new(core: &'c Vmcore, tables: Tables) -> Self {
         Self { core, tables, pages: RefCell::default() }
     }
 
     /// Bytes of memory that the core can hold: nothing in it is longer, however often page tables map it.
-    pub(super) fn held(&self) -> u64 {
+    pub(in crate::capture) fn held(&self) -> u64 {
         self.core.held()
     }
 
     /// The space of a program, whose tables have the kernel's depth.
-    pub(super) fn of_root(&self, root: u64) -> Self {
+    pub(in crate::capture) fn of_root(&self, root: u64) -> Self {
         Self::new(self.core, Tables { root, ..self.tables })
     }
 
     /// Physical address of a mapped byte.
-    pub(super) fn physical(&self, vaddr: u64) -> Option<u64> {
+    pub(in crate::capture) fn physical(&self, vaddr: u64) -> Option<u64> {
         walk(self.tables, vaddr, &|paddr| self.core.word(paddr)).paddr()
     }
 
@@ -45,7 +45,7 @@ impl<'c> Space<'c> {
     }
 
     /// Fills `out` from an address on; `None` unless all of it is mapped and in the core.
-    pub(super) fn fill(&self, vaddr: u64, out: &mut [u8]) -> Option<()> {
+    pub(in crate::capture) fn fill(&self, vaddr: u64, out: &mut [u8]) -> Option<()> {
         let mut done = 0;
         while done < out.len() {
             let at = vaddr.checked_add(done as u64)?;
@@ -63,28 +63,28 @@ impl<'c> Space<'c> {
     }
 
     /// So many bytes.
-    pub(super) fn bytes(&self, vaddr: u64, length: usize) -> Option<Vec<u8>> {
+    pub(in crate::capture) fn bytes(&self, vaddr: u64, length: usize) -> Option<Vec<u8>> {
         let mut bytes = vec![0; length];
         self.fill(vaddr, &mut bytes)?;
         Some(bytes)
     }
 
     /// A little-endian word of 64 bits.
-    pub(super) fn word(&self, vaddr: u64) -> Option<u64> {
+    pub(in crate::capture) fn word(&self, vaddr: u64) -> Option<u64> {
         let mut word = [0; 8];
         self.fill(vaddr, &mut word)?;
         Some(u64::from_le_bytes(word))
     }
 
     /// One of 32.
-    pub(super) fn half(&self, vaddr: u64) -> Option<u32> {
+    pub(in crate::capture) fn half(&self, vaddr: u64) -> Option<u32> {
         let mut word = [0; 4];
         self.fill(vaddr, &mut word)?;
         Some(u32::from_le_bytes(word))
     }
 
     /// Bytes up to a NUL, `most` at most; what is not mapped ends them too.
-    pub(super) fn text(&self, vaddr: u64, most: usize) -> Vec<u8> {
+    pub(in crate::capture) fn text(&self, vaddr: u64, most: usize) -> Vec<u8> {
         let mut bytes = self.bytes(vaddr, most).unwrap_or_default();
         if bytes.is_empty() {
             // The end of the page is nearer than the most that it could be.
