@@ -98,7 +98,7 @@ fn whole(all: &All, order: Order, json: bool, style: Style) -> Result<bool> {
 }
 
 /// Prints groups as they are read, or what stands for them if there are none.
-fn print(groups: &impl Groups, (json, none): (bool, &str), style: Style) -> Result<()> {
+fn print(groups: &impl Groups, (json, none): (bool, &'static str), style: Style) -> Result<()> {
     let streamed = Streamed(groups);
     output::beside(&streamed)?;
     if json {
