@@ -113,3 +113,20 @@ pub(crate) struct Which {
     #[arg(long = "dump", default_value_t = 1, value_name = "N")]
     pub number: usize,
 }
+
+/// Recorded paths of two runs, for `kwab oracle`.
+#[derive(Debug, Args)]
+pub(crate) struct RecordedPaths {
+    /// Paths through the kernel that cargo xtask boot --paths recorded of GOOD: say where those of BAD part.
+    #[arg(long, value_name = "FILE", requires = "bad_paths", requires = "symbols")]
+    pub good_paths: Option<PathBuf>,
+    /// The same of BAD.
+    #[arg(long, value_name = "FILE", requires = "good_paths")]
+    pub bad_paths: Option<PathBuf>,
+    /// Paths of another run of GOOD: what differs between the two is noise; may be given several times.
+    #[arg(long, value_name = "FILE", requires = "good_paths")]
+    pub again_paths: Vec<PathBuf>,
+    /// Image of the kernel that made GOOD, if it is another.
+    #[arg(long, value_name = "KERNEL", requires = "good_paths")]
+    pub good_symbols: Option<PathBuf>,
+}

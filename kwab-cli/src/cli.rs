@@ -336,6 +336,8 @@ pub(crate) struct Oracle {
     /// Image of the kernel that made BAD: name the functions behind the first difference.
     #[arg(long, value_name = "KERNEL")]
     pub symbols: Option<PathBuf>,
+    #[command(flatten)]
+    pub recorded: crate::analyses::RecordedPaths,
     /// Print the result as JSON.
     #[arg(long)]
     pub json: bool,

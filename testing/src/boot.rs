@@ -13,6 +13,7 @@ use crate::paths;
 use crate::process::Call;
 use crate::qemu::{Machine, Model, Serial};
 use crate::setup::Consent;
+use crate::ways::{self, Recorder};
 
 /// What to boot and how, which is also the command line of `cargo xtask boot`.
 #[derive(Debug, Args)]
@@ -47,6 +48,10 @@ pub struct Options {
     /// Keep the memory for dumps in this file, which is made when missing; `kwab import FILE` reads it.
     #[arg(long, value_name = "FILE")]
     dumpmem: Option<PathBuf>,
+    /// Record which code of our kernel each system call runs into this file, and print every call, for kwab oracle; on
+    /// one processor whose clock counts instructions.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "smp"])]
+    paths: Option<PathBuf>,
     /// One more argument for QEMU; may be repeated.
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
     qemu: Vec<String>,
@@ -102,6 +107,7 @@ impl Options {
             gdb: false,
             timeout: 300,
             dumpmem: None,
+            paths: None,
             qemu: Vec::new(),
             command: command.iter().map(|word| (*word).to_owned()).collect(),
         }
@@ -139,6 +145,9 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
     if options.gdb {
         words.push("nokaslr".into());
     }
+    if options.paths.is_some() {
+        words.push(ways::OPTIONS.into());
+    }
     words.extend(options.append.iter().cloned());
     let mut machine = Machine::new(options.kernel.image(consent)?, initrd, words.join(" "));
     machine.model = options.machine;
@@ -149,6 +158,9 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
         machine.keep_dumps_in(file)?;
     }
     machine.extra.clone_from(&options.qemu);
+    if let Some(file) = &options.paths {
+        Recorder::of(&machine.kernel, consent)?.put(&mut machine, file);
+    }
     if options.command.is_empty() {
         machine.serial = Serial::Interactive;
     }

@@ -1,4 +1,4 @@
-//! `kwab oracle GOOD BAD [--program PROGRAM] [--symbols KERNEL] [--json]`
+//! `kwab oracle GOOD BAD [--program PROGRAM] [--symbols KERNEL] [--good-paths FILE --bad-paths FILE] [--json]`
 //!
 //! Compares two runs of one program, system call by system call, and says the first that differs: what the program
 //! asked, what each kernel answered, and what follows from it. A run is a dump or a serial log with the events of
@@ -6,6 +6,9 @@
 //! descriptors are compared up to renaming. Status 0 when nothing differs, 1 when something does, 3 when the runs
 //! cannot be compared (the program is missing from one, or it made no calls there) or nothing differs but one is
 //! incomplete.
+//!
+//! With `--good-paths` and `--bad-paths`, which `cargo xtask boot --paths` records, it says where the ways of both runs
+//! through the kernel part, and names the functions by that.
 //!
 //! ```console
 //! $ strace -f -o good.txt ./program              # under Linux
@@ -20,8 +23,8 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use kwab::model::{Depth, Dump};
-use kwab::oracle::report::Verdict;
-use kwab::oracle::{CompareOptions, Trace, compare, is_strace, of_dumps, of_strace, text};
+use kwab::oracle::report::{OracleReport, Verdict};
+use kwab::oracle::{CompareOptions, Paths, Recorded, Trace, compare, is_strace, of_dumps, of_strace, text};
 use kwab::symbols::{Image, IndexCache};
 
 use super::analyse::open_dump;
@@ -32,6 +35,8 @@ use crate::{inputs, output};
 
 /// Bytes at the beginning of a file that decide what it is.
 const LOOKED_AT: u64 = 8192;
+/// Bytes of a recording of paths that are read; the recorder stops before.
+const LONGEST_PATHS: u64 = 80 << 20;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
@@ -43,8 +48,11 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     let options = CompareOptions { program: arguments.program.clone() };
     let mut report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
     if let Some(kernel) = &arguments.symbols {
-        let image = Image::open(kernel, &IndexCache::of_user()).map_err(|error| about(kernel, error))?;
-        report.name_functions(Arc::new(image));
+        let image = Arc::new(image(kernel)?);
+        match arguments.recorded.good_paths.as_deref().zip(arguments.recorded.bad_paths.as_deref()) {
+            Some(paths) => follow(arguments, &image, paths, &mut report)?,
+            None => report.name_functions(image),
+        }
     }
     output::beside(&report)?;
     if arguments.json {
@@ -57,6 +65,27 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
         Verdict::Same if !report.is_partial() => 0,
         Verdict::Same | Verdict::CannotTell => DAMAGED,
     }))
+}
+
+/// Adds where the recorded paths part.
+fn follow(arguments: &Oracle, bad: &Image, paths: (&Path, &Path), report: &mut OracleReport) -> Result<()> {
+    let other = arguments.recorded.good_symbols.as_deref().map(image).transpose()?;
+    let (of_good, of_bad) = (read_paths(paths.0)?, read_paths(paths.1)?);
+    let again = arguments.recorded.again_paths.iter().map(|path| read_paths(path)).collect::<Result<Vec<_>>>()?;
+    let good = Recorded { paths: &of_good, image: other.as_ref().unwrap_or(bad) };
+    report.follow_paths(good, Recorded { paths: &of_bad, image: bad }, &again);
+    Ok(())
+}
+
+fn image(kernel: &Path) -> Result<Image> {
+    Image::open(kernel, &IndexCache::of_user()).map_err(|error| about(kernel, error))
+}
+
+fn read_paths(path: &Path) -> Result<Paths> {
+    let failed = |error: std::io::Error| about(path, system(&error));
+    let mut text = Vec::new();
+    inputs::open(path).map_err(failed)?.take(LONGEST_PATHS).read_to_end(&mut text).map_err(failed)?;
+    Paths::of(&text).map_err(|error| about(path, error))
 }
 
 /// The run that a file tells of.

@@ -129,7 +129,7 @@ pub fn guilty(trace: &[TraceFrame]) -> Option<Guilty> {
 
 /// The function that a closure belongs to, or the function itself. A static is not a function: a closure that it holds
 /// keeps its own name.
-pub(super) fn owner(name: &str) -> String {
+pub(crate) fn owner(name: &str) -> String {
     const CLOSURE: &str = "::{{closure}}";
     let Some((own, _)) = name.split_once(CLOSURE) else { return name.to_owned() };
     let last = own.rsplit("::").next().unwrap_or(own);

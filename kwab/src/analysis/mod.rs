@@ -57,11 +57,12 @@ pub mod verify;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use blame::owner;
 pub use context::{Context, View};
 pub use death::Postmortem;
 pub(crate) use death::in_words;
 pub use frame::TraceFrame;
 pub use quote::text;
-pub(crate) use reach::Spectrum;
+pub(crate) use reach::{Spectrum, is_served};
 pub use space::paging;
 pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage};

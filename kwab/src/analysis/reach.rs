@@ -253,7 +253,7 @@ impl<'s> CallGraph<'s> {
 }
 
 /// Whether a function only records what happens, or belongs to a type of the language: `<u64>::checked_add`.
-pub(super) fn is_served(name: &str) -> bool {
+pub(crate) fn is_served(name: &str) -> bool {
     let primitive = |name: &str| name.split_once(">::").is_some_and(|(own, _)| !own.contains("::"));
     name.contains("::trace::") || name.contains("recorder") || name.starts_with('<') && primitive(name)
 }

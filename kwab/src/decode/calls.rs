@@ -39,6 +39,21 @@ pub fn references(bytes: &[u8], start: u64) -> Vec<Reference> {
     all
 }
 
+/// Where the instructions of a piece of code begin. Bytes that are not an instruction end the list.
+#[must_use]
+pub fn starts(bytes: &[u8], start: u64) -> Vec<u64> {
+    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
+    let mut all = Vec::new();
+    while decoder.can_decode() {
+        let decoded = decoder.decode();
+        if decoded.is_invalid() {
+            break;
+        }
+        all.push(decoded.ip());
+    }
+    all
+}
+
 fn reference(decoded: &Decoded, own: std::ops::Range<u64>) -> Option<Reference> {
     let at = decoded.ip();
     if decoded.op0_kind() == OpKind::NearBranch64 {

@@ -8,7 +8,7 @@ use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
 use super::killed::{killed_from_outside, last_before_a_signal};
 use super::names::Names;
 use super::operand::{Answer, Same};
-use super::report::{Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
+use super::report::{Aligned, Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
 use super::trace::{Called, Ended, Origin, Thread, Trace, TraceRow, What};
 use crate::report::align::{align, fingerprint};
 
@@ -50,6 +50,8 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
         ends: Ends { good: None, bad: None },
         calls_alike: 0,
         alike: BTreeSet::new(),
+        partings: Vec::new(),
+        aligned: Aligned::default(),
     };
     let Some(root) = good.1.root(options.program.as_deref()) else { return report };
     let executed = root.0.rows.get(root.1).and_then(|row| row.call()).and_then(Called::executed);
@@ -152,6 +154,8 @@ struct Runs<'t> {
     alike: Vec<Vec<&'t Called>>,
     /// The signals that both runs handled, each with what was [alike](Self::alike) before it.
     handled: Vec<((usize, usize), &'t str)>,
+    /// The numbers of the calls that stand beside each other, each with its row of the bad run.
+    pairs: Vec<(u32, u32, &'t Called)>,
 }
 
 impl<'t> Runs<'t> {
@@ -171,6 +175,7 @@ impl<'t> Runs<'t> {
             found: Vec::new(),
             alike: Vec::new(),
             handled: Vec::new(),
+            pairs: Vec::new(),
         }
     }
 
@@ -235,6 +240,7 @@ impl<'t> Runs<'t> {
     ) -> Option<(&'t Thread, &'t Thread)> {
         match (&left.what, &right.what) {
             (What::Call(good), What::Call(bad)) => {
+                self.pairs.extend(good.number.zip(bad.number).map(|(here, there)| (here, there, &**bad)));
                 let dying = pair.dying == Some((left.at, right.at));
                 let differs = self.calls(good, bad, pair).filter(|(kind, _)| !(dying && kind.is_of_answer()));
                 if let Some((kind, argument)) = differs {
@@ -396,12 +402,14 @@ impl<'t> Runs<'t> {
     }
 
     /// What may have misled the program before a place: calls that wrote to its memory, signals that it handled.
-    fn suspects(&self, (list, before): (usize, usize)) -> Vec<String> {
+    fn suspects(&self, (list, before): (usize, usize)) -> Vec<(Option<u32>, String)> {
         let calls = self.alike[list][..before].iter().enumerate();
-        let calls = calls.filter(|(_, call)| call.has(Traits::FILLS_MEMORY)).map(|(at, call)| (at, call.line()));
+        let calls = calls.filter(|(_, call)| call.has(Traits::FILLS_MEMORY));
+        let calls = calls.map(|(at, call)| (at, (call.number, call.line())));
         let handled = self.handled.iter().filter(|((of, at), _)| *of == list && *at <= before);
-        let handled = handled.map(|((_, at), name)| (*at, format!("{name} was handled")));
-        let mut rows: Vec<(usize, String)> = calls.chain(handled).collect();
+        let during = |at: usize| at.checked_sub(1).and_then(|at| self.alike[list].get(at)?.number);
+        let handled = handled.map(|((_, at), name)| (*at, (during(*at), format!("{name} was handled"))));
+        let mut rows: Vec<(usize, (Option<u32>, String))> = calls.chain(handled).collect();
         rows.sort_by_key(|(at, _)| std::cmp::Reverse(*at));
         rows.into_iter().take(SUSPECTS).map(|(_, row)| row).collect()
     }
@@ -415,12 +423,20 @@ impl<'t> Runs<'t> {
             (true, 0) => Verdict::CannotTell,
             (true, _) => Verdict::Same,
         };
+        self.pairs.sort_by_key(|(_, bad, _)| *bad);
+        report.aligned.pairs = self.pairs.iter().map(|(good, bad, _)| (*good, *bad)).collect();
+        report.aligned.rows = self.pairs.iter().map(|(_, bad, call)| (*bad, call.line())).collect();
         let Some((first, later)) = self.found.split_first() else { return };
         let divergence = first.divergence();
         let alike = &self.alike[first.before.0][..first.before.1];
         report.before = alike[alike.len().saturating_sub(BEFORE)..].iter().map(|call| call.line()).collect();
+        let number = |row: Option<&TraceRow>| row.and_then(TraceRow::call).and_then(|call| call.number);
+        report.aligned.first = (number(first.rows.0), number(first.rows.1));
+        report.aligned.last = alike.last().and_then(|call| call.number);
         if !divergence.is_of_kernel() {
-            report.suspects = self.suspects(first.before);
+            let suspects = self.suspects(first.before);
+            report.aligned.suspects = suspects.iter().filter_map(|(number, _)| *number).collect();
+            report.suspects = suspects.into_iter().map(|(_, row)| row).collect();
         }
         report.alike = self.alike.iter().flatten().map(|call| call.name.clone().into_owned()).collect();
         report.first = Some(divergence);

@@ -13,7 +13,8 @@
 //!
 //! The kernel's answer is the first thing that can differ in a deterministic program. When a row differs in what the
 //! program *asked*, the answer that misled it lay in memory that neither trace shows: the report names the calls before
-//! it that write to memory, nearest first. With the kernel's image the functions behind either are named.
+//! it that write to memory, nearest first. With the kernel's image the functions behind either are named, with recorded
+//! [`Paths`] where the runs part.
 
 mod behind;
 mod calls;
@@ -21,6 +22,7 @@ mod compare;
 mod killed;
 mod names;
 mod operand;
+mod paths;
 mod recorded;
 pub mod report;
 pub(crate) mod strace;
@@ -33,6 +35,7 @@ pub(crate) use operand::{Answer, Operand};
 pub(crate) use trace::{Called, Ended};
 
 pub use compare::{CompareOptions, compare};
+pub use paths::{NoPaths, Paths, Recorded};
 pub use recorded::of_dumps;
 pub use strace::{is_strace, of_strace};
 pub use text::text;

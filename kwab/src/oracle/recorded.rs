@@ -21,7 +21,7 @@ const MOST_LOSSES: usize = 16;
 /// # Errors
 /// The first of `dumps`.
 pub fn of_dumps<E>(dumps: impl IntoIterator<Item = Result<Dump, E>>) -> Result<Trace, E> {
-    let mut events = Events { trace: Trace::new(Origin::Recording), begun: HashMap::new(), at: 0, line: 0 };
+    let mut events = Events { trace: Trace::new(Origin::Recording), begun: HashMap::new(), at: 0, line: 0, calls: 0 };
     let mut rings = Trace::new(Origin::Rings);
     rings
         .gaps
@@ -52,6 +52,8 @@ struct Events {
     at: usize,
     /// Up to which line of a log the dumps before this one tell.
     line: u64,
+    /// Calls that began.
+    calls: u32,
 }
 
 /// A call that began.
@@ -59,11 +61,13 @@ struct Begun {
     nr: Option<i64>,
     name: Option<Vec<u8>>,
     args: [Option<u64>; 6],
+    number: u32,
 }
 
 impl Begun {
     fn called(&self, texts: [Option<(&[u8], bool)>; 6], answer: Answer) -> Called {
-        called(&Call { nr: self.nr, name: self.name.as_deref(), args: self.args, texts }, answer)
+        let call = Call { nr: self.nr, name: self.name.as_deref(), args: self.args, texts };
+        Called { number: Some(self.number), ..called(&call, answer) }
     }
 }
 
@@ -82,8 +86,10 @@ impl Events {
                 AnyRecord::SyscallEntry(entry) => {
                     if let Some(tid) = entry.tid.or(entry.pid) {
                         let name = entry.name.map(<[u8]>::to_vec);
-                        self.begun.insert(tid, (self.at, Begun { nr: entry.nr, name, args: entry.args() }));
+                        let begun = Begun { nr: entry.nr, name, args: entry.args(), number: self.calls };
+                        self.begun.insert(tid, (self.at, begun));
                     }
+                    self.calls = self.calls.saturating_add(1);
                 }
                 AnyRecord::SyscallExit(exit) => self.returned(&exit),
                 AnyRecord::Signal(signal) => {
@@ -158,7 +164,7 @@ fn called(call: &Call<'_>, answer: Answer) -> Called {
     let args = call.args.iter().zip(call.texts).take(count).map(|(word, text)| Operand::of_register(*word, text));
     // A process that ends does not return; what its register held is not an answer.
     let answer = if matches!(&*name, "exit" | "exit_group" | "rt_sigreturn") { Answer::None } else { answer };
-    Called { known, args: args.collect(), answer, text: call::arguments(call).into(), name }
+    Called { known, args: args.collect(), answer, text: call::arguments(call).into(), name, number: None }
 }
 
 /// Adds the rings of recent calls, oldest first as the dump has them.

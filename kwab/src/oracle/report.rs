@@ -2,7 +2,7 @@
 //!
 //! The form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::trace::Origin;
 
 /// The version of the form.
-pub const SCHEMA: u32 = 1;
+pub const SCHEMA: u32 = 2;
 
 /// What `kwab oracle --json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -33,10 +33,13 @@ pub struct OracleReport {
     /// nearest first. Present when the program itself did something else, so that an earlier answer must have misled
     /// it.
     pub suspects: Vec<String>,
-    /// Functions of the kernel that the first difference can come from, likeliest first: those that make the error,
-    /// then those that had no part in calls with right answers, nearest to the call's handler first. Empty without the
-    /// image of the kernel.
+    /// Functions of the kernel that the first difference can come from, likeliest first. By the image alone: those that
+    /// make the error, then those that had no part in calls with right answers, nearest to the call's handler first. By
+    /// recorded paths: those in which the paths part, those that ran just before, then those that ran in few calls with
+    /// right answers. Empty without the image of the kernel.
     pub behind: Vec<String>,
+    /// Where the paths of calls through the kernel part, in the order of time; empty without recorded paths.
+    pub partings: Vec<Parting>,
     /// How many differences follow the first.
     pub later_count: usize,
     /// The first of those that follow.
@@ -48,6 +51,58 @@ pub struct OracleReport {
     /// The names of those calls.
     #[serde(skip)]
     pub(super) alike: BTreeSet<String>,
+    /// Which calls stand beside each other.
+    #[serde(skip)]
+    pub(super) aligned: Aligned,
+}
+
+/// Which call of the good run stands beside which of the bad one, each by how many calls of its machine began before.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Aligned {
+    /// Good and bad, by the bad ones.
+    pub pairs: Vec<(u32, u32)>,
+    /// The rows of the bad ones.
+    pub rows: BTreeMap<u32, String>,
+    /// The first difference, as far as it is a call.
+    pub first: (Option<u32>, Option<u32>),
+    /// The last call of its thread before it that was alike, in the bad run.
+    pub last: Option<u32>,
+    /// The calls of the bad run that [`OracleReport::suspects`] names, or during which those signals were handled.
+    pub suspects: Vec<u32>,
+}
+
+/// A call whose path through the kernel is another in the bad run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Parting {
+    /// The call, as `bad` shows it; of an exception of the program its vector and the call before it.
+    pub call: String,
+    /// Whether this call was answered alike.
+    pub alike: bool,
+    /// The function in which the paths part first.
+    pub function: String,
+    /// File and line of the first code that only one of the runs came to, or that ran more often in one.
+    pub place: String,
+    /// Whether both runs came to the same code, and only how often it ran differs.
+    pub times_only: bool,
+    /// Functions that ran just before that, the last first.
+    pub before: Vec<String>,
+    /// Functions in parts of which only the good run was, in the order in which it came there, each with those lines.
+    pub only_good: Vec<PathPart>,
+    /// The same of the bad run.
+    pub only_bad: Vec<PathPart>,
+}
+
+/// A part of a function that only one of two runs came to.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct PathPart {
+    /// The function with these lines, inlined or not.
+    pub function: String,
+    /// Its file, where known.
+    pub file: Option<String>,
+    /// The lines, ascending.
+    pub lines: Vec<u32>,
+    /// Whether the other run came to the function at all.
+    pub in_both: bool,
 }
 
 /// One of the two runs.

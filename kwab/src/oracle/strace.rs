@@ -268,7 +268,7 @@ pub(crate) fn called(body: &str) -> Option<Called> {
     // What is restored behind a handler is a register of the program, no answer.
     let answer = if name == "rt_sigreturn" { Answer::None } else { answered(answer) };
     let name = known.map_or_else(|| Cow::Owned(name.to_owned()), |known| Cow::Borrowed(known.name));
-    Some(Called { known, name, args: args.into(), answer, text: body[..end].into() })
+    Some(Called { known, name, args: args.into(), answer, text: body[..end].into(), number: None })
 }
 
 /// The value of `name=value`.

@@ -2,12 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::report::{Divergence, OracleReport, Side, Verdict};
+use super::report::{Divergence, OracleReport, Parting, Side, Verdict};
 use crate::plain;
 use crate::units::{count, grouped};
 
 /// Later differences that are shown.
 const LATER: usize = 5;
+/// Functions of a parting that are shown for each run, and lines of each.
+const PARTS: usize = 2;
+/// Functions that are named below partings.
+const BEHIND: usize = 12;
+const LINES: usize = 6;
 
 /// The whole report. What the traces hold is untrusted, so every line is made printable.
 #[must_use]
@@ -36,6 +41,7 @@ pub fn text(report: &OracleReport) -> String {
             if report.is_partial() {
                 out.push_str("What the incomplete run lacks may differ.\n");
             }
+            kernel(report, &mut out);
         }
     }
     let end = |end: &Option<String>| end.clone().unwrap_or_else(|| "not recorded".to_owned());
@@ -56,6 +62,40 @@ fn of_side(side: &Side) -> String {
     format!("{}: {}, {threads}, {calls}", plain::line(&side.path), side.origin.name())
 }
 
+/// What is known of the way through the kernel.
+fn kernel(report: &OracleReport, out: &mut String) {
+    report.partings.iter().for_each(|parting| parts(parting, out));
+    if !report.behind.is_empty() {
+        out.push_str("\nFunctions of the kernel that it can come from, the nearest first:\n");
+        let most = if report.partings.is_empty() { report.behind.len() } else { BEHIND };
+        for function in report.behind.iter().take(most) {
+            let _ = writeln!(out, "      {}", plain::line(function));
+        }
+    }
+}
+
+/// Where the paths of a call part.
+fn parts(parting: &Parting, out: &mut String) {
+    let answered = if parting.alike { ", which was answered alike" } else { "" };
+    let _ = writeln!(out, "\nThe paths through the kernel part in {}{answered}:", plain::line(&parting.call));
+    let often = if parting.times_only { " ran more often in one of them" } else { "" };
+    let _ = writeln!(out, "  >>  {} ({}){often}", plain::line(&parting.function), plain::line(&parting.place));
+    for (name, list) in [("good", &parting.only_good), ("bad", &parting.only_bad)] {
+        for part in list.iter().take(PARTS) {
+            let lines: Vec<String> = part.lines.iter().take(LINES).map(u32::to_string).collect();
+            let more = if part.lines.len() > LINES { ", ..." } else { "" };
+            let whole = if part.in_both { "" } else { ", only here" };
+            let name = format!("only {name}");
+            let function = plain::line(&part.function);
+            let _ = writeln!(out, "      {name:<9} {function}: lines {}{more}{whole}", lines.join(", "));
+        }
+    }
+    if !parting.before.is_empty() {
+        let before: Vec<_> = parting.before.iter().take(PARTS).map(|name| plain::line(name)).collect();
+        let _ = writeln!(out, "      before    {}", before.join(", "));
+    }
+}
+
 fn differs(report: &OracleReport, first: &Divergence, out: &mut String) {
     let thread = if first.thread == "1" { String::new() } else { format!(", in thread {}", first.thread) };
     let _ = writeln!(out, "first difference{thread}: {}", plain::line(&first.sentence()));
@@ -74,12 +114,7 @@ fn differs(report: &OracleReport, first: &Divergence, out: &mut String) {
             let _ = writeln!(out, "      {}", plain::line(call));
         }
     }
-    if !report.behind.is_empty() {
-        out.push_str("\nFunctions of the kernel that it can come from, the nearest first:\n");
-        for function in &report.behind {
-            let _ = writeln!(out, "      {}", plain::line(function));
-        }
-    }
+    kernel(report, out);
     if report.later_count > 0 {
         let _ =
             writeln!(out, "\n{} after it:", count(report.later_count as u64, "more difference", "more differences"));

@@ -87,6 +87,8 @@ pub(crate) struct Called {
     pub answer: Answer,
     /// The call as the trace shows it, without its answer.
     pub text: Box<str>,
+    /// How many calls of the machine began before it, in a recording.
+    pub number: Option<u32>,
 }
 
 impl Trace {

@@ -10,7 +10,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
@@ -21,9 +20,8 @@ use super::compare::number;
 use super::method::{self, Timing};
 use super::{BenchRow, Figure, Run};
 use crate::kernel::Which;
-use crate::paths;
-use crate::process::Call;
-use crate::setup::{self, Consent, Tool};
+use crate::setup::Consent;
+use crate::{paths, plugin};
 
 /// One benchmark's instructions.
 #[derive(Clone, Debug, Serialize)]
@@ -77,7 +75,7 @@ fn counted(
     let mut machine = method::machine(kernel, boot, image, Timing::Instructions);
     // The plugin does not run in the guest, so it does not belong to the conditions; its path is one of this machine.
     let flags = machine.flags();
-    let plugin = plugin(consent)?;
+    let plugin = plugin::build("profile", consent)?;
     machine.extra = vec!["-plugin".into(), format!("{},output={}", plugin.display(), output.display())];
     let (mut run, _) = method::measure_on(&machine, kernel.name(), image.1, rows)?;
     run.conditions.flags = flags;
@@ -85,23 +83,6 @@ fn counted(
     let (found, wanted) = (sections.len(), run.figures.len());
     ensure!(found == wanted, "the plugin saw {found} benchmarks end, the console {wanted}");
     Ok((run, sections))
-}
-
-/// Builds the plugin. It takes its functions from the QEMU that loads it, so the linker must not look for them.
-fn plugin(consent: Consent) -> Result<PathBuf> {
-    setup::require(&[Tool::MuslGcc], consent)?;
-    let source = paths::root().join("testing/plugin/profile.c");
-    let result = paths::build("guest")?.join("profile.so");
-    let part = paths::part(&result);
-    Call::new("gcc")
-        .args(["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-fPIC", "-shared", "-fvisibility=hidden"])
-        .args(["-Wl,--unresolved-symbols=ignore-all", "-o"])
-        .arg(&part)
-        .arg(&source)
-        .capture()
-        .context("building the profiler's plugin")?;
-    fs::rename(&part, &result).with_context(|| format!("cannot keep {}", paths::shown(&result)))?;
-    Ok(result)
 }
 
 /// The blocks of each section of the plugin's output.

@@ -21,6 +21,7 @@ use kwab::oracle::report::{self as oracle_report, Divergence, OracleReport};
 use crate::contracts::coverage;
 use crate::contracts::expected::{self, Expected};
 use crate::contracts::oracle;
+use crate::contracts::parted;
 use crate::contracts::program::{self, Contract};
 use crate::contracts::results::{self, ContractRow};
 use crate::contracts::verdict::{self, Difference, Verdict};
@@ -294,7 +295,7 @@ pub fn oracle_check(consent: Consent) -> Result<()> {
         let is_right = if differs { names_the_kernel } else { report.verdict == oracle_report::Verdict::Same };
         ensure!(is_right, "the oracle on {name}: {:?}", report.first);
     }
-    Ok(())
+    parted::check(consent)
 }
 
 fn show(rows: &[ContractRow], with_output: bool) {

@@ -86,7 +86,7 @@ pub fn slice(consent: Consent) -> Result<()> {
     let built = Tree::prepare()?.build(&changes, &BTreeMap::new())?;
     ensure!(built.left_out.is_empty(), "a change of the slice cannot be switched on: {:?}", built.left_out);
     let folder = paths::build("mutants/slice")?;
-    let baseline = Baseline::take(&built.program, loads, &folder)?;
+    let baseline = Baseline::take(&built.program, loads, &folder, consent)?;
     ensure!(baseline.unsteady.is_empty(), "without a mutation {} are not steady", baseline.unsteady.join(", "));
     let session = Session { reach: None, baseline, kwab, folder };
     let mut complaints = Vec::new();
@@ -118,7 +118,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     let all = list::list()?;
     let built = built(&all)?;
     let folder = paths::build(&format!("mutants/{}", arguments.seed))?;
-    let baseline = Baseline::take(&built.program, Loads::prepare(consent)?, &folder)?;
+    let baseline = Baseline::take(&built.program, Loads::prepare(consent)?, &folder, consent)?;
     let mut record =
         Record { seed: arguments.seed, listed: 0, left_out: BTreeMap::new(), not_reached: 0, rows: Vec::new() };
     let only = arguments.only.as_deref().unwrap_or_default();

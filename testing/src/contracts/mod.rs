@@ -9,6 +9,7 @@
 pub mod coverage;
 pub mod expected;
 pub mod oracle;
+pub mod parted;
 pub mod program;
 pub mod results;
 pub mod verdict;

@@ -11,6 +11,8 @@ use super::loads::Loads;
 use super::names::Names;
 use crate::jobs::{Job, Report};
 use crate::paths;
+use crate::setup::Consent;
+use crate::ways::Recorder;
 
 /// Boots that have to agree.
 const BOOTS: usize = 2;
@@ -33,6 +35,8 @@ pub struct Baseline {
     pub dying: BTreeSet<String>,
     /// The mutations whose code the loads came to.
     pub reached: BTreeSet<u32>,
+    /// Records the paths through this kernel.
+    pub recorder: Recorder,
     /// How long a boot took.
     pub seconds: f64,
 }
@@ -40,7 +44,7 @@ pub struct Baseline {
 impl Baseline {
     /// Boots a kernel. A death of the kernel, a hang or an early end without a mutation is an error.
     /// A copy of the kernel is kept in `folder`.
-    pub fn take(program: &Path, mut loads: Loads, folder: &Path) -> Result<Self> {
+    pub fn take(program: &Path, mut loads: Loads, folder: &Path, consent: Consent) -> Result<Self> {
         let kernel = Kernel::keep(program, folder)?;
         let mut reached = BTreeSet::new();
         let initrd = loads.archive(&loads.jobs, "loads.cpio")?;
@@ -71,7 +75,8 @@ impl Baseline {
         loads.jobs.retain(|job| is_steady(&job.name));
         reports.retain(|report| is_steady(&report.name));
         loads.archive(&loads.jobs, "loads.cpio")?;
-        Ok(Self { names: Names::of(&kernel.file)?, kernel, reached, loads, reports, initrd, unsteady, dying, seconds })
+        let (names, recorder) = (Names::of(&kernel.file)?, Recorder::of(&kernel.file, consent)?);
+        Ok(Self { kernel, names, loads, reports, initrd, unsteady, dying, reached, recorder, seconds })
     }
 
     /// What these loads did, in their order.

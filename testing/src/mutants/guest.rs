@@ -19,7 +19,8 @@ use super::loads::compared;
 use crate::crashes::qmp;
 use crate::jobs::{End, Report, Scribe};
 use crate::kernel::Which;
-use crate::qemu::{self, Ending, Limits, Machine, OnSilence, run::Next};
+use crate::qemu::{self, Clock, Ending, Limits, Machine, OnSilence, run::Next};
+use crate::ways::{self, Recorder};
 
 /// Options of every boot, beside those of our kernel: deaths and errors reach the console, hangs are noticed.
 const OPTIONS: &str = "quiet loglevel=4 norandmaps watchdog=10 hung_task=12 rdinit=/sbin/runner";
@@ -138,6 +139,20 @@ pub fn boot(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
 /// Boots a kernel that prints every call of the loads.
 pub fn boot_recording(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
     boot_keeping(kernel, initrd, folder, None, "debug=syscall,process,signal")
+}
+
+/// Boots a kernel whose paths are recorded into a file, with every call of the loads printed; what its console said.
+pub fn boot_with_paths(
+    kernel: &Path,
+    initrd: &Path,
+    (recorder, clock): (&Recorder, Clock),
+    file: &Path,
+) -> Result<Vec<u8>> {
+    let options = format!("{} {OPTIONS} {}", Which::Ours.options(), ways::OPTIONS);
+    let mut machine = Machine::new(kernel.to_owned(), initrd.to_owned(), options);
+    machine.clock = clock;
+    recorder.put(&mut machine, file);
+    Ok(qemu::run(&machine, LIMITS, |line| if is_last_word(line) { Next::Stop } else { Next::Go })?.serial)
 }
 
 fn boot_keeping(kernel: &Path, initrd: &Path, folder: &Path, low: Option<&Path>, more: &str) -> Result<Boot> {

@@ -10,7 +10,8 @@
 //!
 //! The kernel is kept as `build/mutants/SEED/kernel`, and of every mutant a folder `build/mutants/SEED/ID`: the change
 //! (`mutant.diff`), the outcome (`row.json`), the console (`serial.log`), of a case the dump (`dump.kwab`), of another
-//! output the calls (`good.log`, `bad.log`), and what `kwab` said (`*.txt`).
+//! output the calls (`good.log`, `bad.log`) and, as of a dead program, their paths (`paths-*`), and what `kwab` said
+//! (`*.txt`).
 
 pub mod baseline;
 pub mod described;
@@ -98,6 +99,11 @@ impl Session {
             traces::record(&self.baseline, kernel, &row.differences, folder)?;
             row.traces = self.examiner(&row.blamed)?.traces(folder)?;
         }
+        if matches!(row.sort, Sort::DifferentOutput | Sort::ProgramDied) {
+            self.baseline.names.blame(mutant, &mut row.blamed)?;
+            traces::record_paths(&self.baseline, kernel, &row.differences, folder)?;
+            row.paths = self.examiner(&row.blamed)?.paths(folder)?;
+        }
         if row.sort.is_case() {
             self.baseline.names.blame(mutant, &mut row.blamed)?;
             examine(&self.kwab, &self.baseline.kernel.file, &self.baseline.names, folder, row)?;
@@ -151,13 +157,11 @@ pub fn kept(kwab: &Path, folder: &Path, mut each: impl FnMut(&Row)) -> Result<Ve
         let mut row: Row = serde_json::from_str(&paths::read(&file)?).with_context(|| paths::shown(&file))?;
         if row.sort.is_case() {
             examine(kwab, &kernel, &names, &folder, &mut row)?;
-            paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
-        } else if row.traces.is_some() {
-            let cache = paths::build("mutants")?.join("symbols");
-            let examiner = Examiner { kwab, kernel: &kernel, names: &names, blamed: &row.blamed, cache };
-            row.traces = examiner.traces(&folder)?;
-            paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
         }
+        let cache = paths::build("mutants")?.join("symbols");
+        let examiner = Examiner { kwab, kernel: &kernel, names: &names, blamed: &row.blamed, cache };
+        (row.traces, row.paths) = (examiner.traces(&folder)?, examiner.paths(&folder)?);
+        paths::write(&file, &serde_json::to_vec_pretty(&row)?)?;
         each(&row);
         rows.push(row);
     }

@@ -47,6 +47,9 @@ pub struct Row {
     /// What its oracle says of the calls of a load that printed something else.
     #[serde(default)]
     pub traces: Option<Score>,
+    /// What it says with the paths of calls through the kernel, also of a load under which a program died.
+    #[serde(default)]
+    pub paths: Option<Score>,
     /// How long it took.
     pub seconds: Seconds,
 }
@@ -68,6 +71,7 @@ impl Row {
             dump: None,
             serial: None,
             traces: None,
+            paths: None,
             seconds: Seconds::default(),
         }
     }
@@ -75,13 +79,11 @@ impl Row {
     /// One line about it.
     #[must_use]
     pub fn line(&self) -> String {
-        let said =
-            [("dump", &self.dump), ("serial", &self.serial), ("calls", &self.traces)].map(
-                |(name, score)| match score {
-                    Some(score) => format!(" {name} {}", word(score)),
-                    None => String::new(),
-                },
-            );
+        let all = [("dump", &self.dump), ("serial", &self.serial), ("calls", &self.traces), ("paths", &self.paths)];
+        let said = all.map(|(name, score)| match score {
+            Some(score) => format!(" {name} {}", word(score)),
+            None => String::new(),
+        });
         let Seconds { boot, score } = self.seconds;
         let times = format!("{boot:.0}+{score:.0} s");
         format!("{:<17}{} {} {} ({times})", self.sort.name(), said.concat(), self.id, self.name)
@@ -148,7 +150,8 @@ fn definitions() -> String {
          score above {SURE}, its claim names a function of the kernel, and neither claim nor evidence names the\n\
          mutated one. don't know: no hypothesis has a score of {LIKELY} or more. A case that is not judged left\n\
          no dump, or a log without a death. Of a different output, `kwab oracle` judges the calls of one load: the\n\
-         mutated function is the first, one of the first three, on the first screen, anywhere in its report.\n\
+         mutated function is the first, one of the first three, on the first screen, anywhere in its report; from\n\
+         paths, the code that ran in each call is recorded too, by lines: a switch stays on the line it mutates.\n\
          Classes of bugs are not scored: a mutation has none that an independent source knows.\n"
     )
 }
@@ -181,6 +184,10 @@ pub fn tables(records: &[Record]) -> String {
     }
     let of_calls: Vec<&Score> = rows.iter().filter_map(|row| row.traces.as_ref()).collect();
     counts(&mut text, Sort::DifferentOutput.name(), "calls", &of_calls);
+    for sort in [Sort::DifferentOutput, Sort::ProgramDied] {
+        let of_paths = rows.iter().filter(|row| row.sort == sort).filter_map(|row| row.paths.as_ref());
+        counts(&mut text, sort.name(), "paths", &of_paths.collect::<Vec<_>>());
+    }
     calibration(&mut text, &rows);
     let _ = write!(text, "\n{}", definitions());
     text
@@ -231,6 +238,7 @@ mod tests {
             dump: score,
             serial: None,
             traces: None,
+            paths: None,
             seconds: Seconds::default(),
         }
     }

@@ -128,9 +128,30 @@ impl Examiner<'_> {
         }
         let program = traces::program(folder)?;
         let ask = || self.with_symbols("oracle").args(["--program", &program]).arg(&good).arg(&bad);
+        self.oracle(&ask, &folder.join("oracle.txt"))
+    }
+
+    /// The same with the paths of these calls through the kernel, as [`traces::record_paths`] left them.
+    pub fn paths(&self, folder: &Path) -> Result<Option<Score>> {
+        let [good, again, bad] =
+            [traces::PATHS_GOOD, traces::PATHS_AGAIN, traces::PATHS_BAD].map(|name| folder.join(name));
+        let of = |log: &Path| traces::of_log(log);
+        if ![&good, &again, &bad].iter().all(|log| of(log).is_file()) {
+            return Ok(None);
+        }
+        let program = traces::program_of_paths(folder)?;
+        let ask = || {
+            let call = self.with_symbols("oracle").args(["--program", &program]).arg(&good).arg(&bad);
+            let call = call.arg("--good-paths").arg(of(&good)).arg("--bad-paths").arg(of(&bad));
+            call.arg("--again-paths").arg(of(&again))
+        };
+        self.oracle(&ask, &folder.join("oracle-paths.txt"))
+    }
+
+    fn oracle(&self, ask: &dyn Fn() -> Call, text: &Path) -> Result<Option<Score>> {
         let said = ask().arg("--json").capture_any()?;
         let told = ask().capture_any()?;
-        paths::write(&folder.join("oracle.txt"), told.stdout.as_bytes())?;
+        paths::write(text, told.stdout.as_bytes())?;
         let Ok(report) = serde_json::from_str::<Value>(&said.stdout) else { return Ok(Some(Score::default())) };
         let functions: Vec<&str> =
             report["behind"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
@@ -140,7 +161,7 @@ impl Examiner<'_> {
         };
         let screen: Vec<&str> = told.stdout.lines().take(SCREEN).collect();
         Ok(Some(Score {
-            judged: report["verdict"] == "differs",
+            judged: report["verdict"] == "differs" || report["partings"][0].is_object(),
             first: named(1),
             three: named(3),
             screen: self.names.names(&screen.join("\n"), self.blamed),

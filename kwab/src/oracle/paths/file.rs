@@ -1,0 +1,146 @@
+//! Reads which code of the kernel ran in which call: the text that the plugin `testing/plugin/paths.c` writes.
+//!
+//! The form is described there. Damage is counted and left out; only a file of another kind is an error.
+
+use std::collections::BTreeMap;
+
+/// What the first line says.
+const HEAD: &str = "kwab-paths 1";
+/// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
+const LONGEST_BLOCK: u32 = 8192;
+
+/// The paths of one run.
+#[derive(Clone, Debug, Default)]
+pub struct Paths {
+    /// Address and bytes of each block.
+    pub(super) blocks: Vec<(u64, u32)>,
+    /// The blocks of each path in the order in which they ran first, and how often each ran.
+    pub(super) paths: Vec<Box<[(u32, u8)]>>,
+    /// The system calls, by how many of the machine began before each.
+    pub(super) calls: BTreeMap<u32, Visit>,
+    /// The exceptions from user mode.
+    pub(super) traps: Vec<Trap>,
+    /// What is known to be missing, for people.
+    pub gaps: Vec<String>,
+}
+
+/// A thread's way through the kernel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Visit {
+    /// The thread, by where its stack lies.
+    pub stack: u64,
+    /// Which of [`Paths::paths`].
+    pub path: u32,
+}
+
+/// An exception from user mode.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Trap {
+    /// How many calls of the machine had begun.
+    pub number: u32,
+    pub visit: Visit,
+    pub vector: u32,
+}
+
+/// Why a file has no paths.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("not a recording of paths: the first line is not `{HEAD}`")]
+pub struct NoPaths;
+
+impl Paths {
+    /// Reads a recording.
+    ///
+    /// # Errors
+    /// When the text begins otherwise.
+    pub fn of(text: &[u8]) -> Result<Self, NoPaths> {
+        let mut lines = text.split(|byte| *byte == b'\n');
+        if lines.next() != Some(HEAD.as_bytes()) {
+            return Err(NoPaths);
+        }
+        let mut paths = Self::default();
+        let mut damaged = 0u64;
+        let mut is_full = false;
+        for line in lines.filter(|line| !line.is_empty()) {
+            is_full |= line == b"x";
+            damaged += u64::from(line != b"x" && paths.line(line).is_none());
+        }
+        if is_full {
+            paths.gaps.push("the recording of paths reached its limit: later calls are missing".to_owned());
+        }
+        if damaged > 0 {
+            paths.gaps.push(format!("{damaged} lines of the recording of paths are damaged"));
+        }
+        Ok(paths)
+    }
+
+    fn line(&mut self, line: &[u8]) -> Option<()> {
+        let line = std::str::from_utf8(line).ok()?;
+        let (kind, rest) = line.split_at_checked(1)?;
+        let mut words = rest.split_ascii_whitespace();
+        match kind {
+            "b" => {
+                let address = u64::from_str_radix(words.next()?, 16).ok()?;
+                let bytes: u32 = words.next()?.parse().ok()?;
+                self.blocks.push((address, bytes.min(LONGEST_BLOCK)));
+            }
+            "p" => {
+                let blocks = words.map(|word| {
+                    let (id, times) = word.split_once('*').unwrap_or((word, "1"));
+                    Some((id.parse().ok().filter(|id: &u32| (*id as usize) < self.blocks.len())?, times.parse().ok()?))
+                });
+                // A damaged path keeps its number.
+                self.paths.push(blocks.collect::<Option<_>>().unwrap_or_default());
+            }
+            "c" | "u" | "t" => {
+                let number: u32 = words.next()?.parse().ok()?;
+                let stack = u64::from_str_radix(words.next()?, 16).ok()?;
+                let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
+                let visit = Visit { stack, path };
+                if kind == "t" {
+                    self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? });
+                } else {
+                    self.calls.insert(number, visit);
+                }
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+
+    /// The exceptions behind each call of their thread, in their order.
+    pub(super) fn traps_behind(&self) -> BTreeMap<u32, Vec<Trap>> {
+        let mut by_stack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (number, visit) in &self.calls {
+            by_stack.entry(visit.stack).or_default().push(*number);
+        }
+        let mut behind: BTreeMap<u32, Vec<Trap>> = BTreeMap::new();
+        for trap in &self.traps {
+            let Some(calls) = by_stack.get(&trap.visit.stack) else { continue };
+            let at = calls.partition_point(|number| *number < trap.number);
+            if let Some(call) = at.checked_sub(1).and_then(|at| calls.get(at)) {
+                behind.entry(*call).or_default().push(*trap);
+            }
+        }
+        behind
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn damage_is_counted_and_a_path_keeps_its_number() {
+        let text = b"kwab-paths 1\nb ffff8000 9\nb ffff8009 4\np 0 1*3\np 7\nc 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
+        let paths = Paths::of(text).expect("a recording");
+        assert_eq!((paths.blocks.len(), paths.paths.len()), (2, 2));
+        assert_eq!(*paths.paths[0], [(0, 1), (1, 3)]);
+        assert!(paths.paths[1].is_empty());
+        assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0 }));
+        assert_eq!(paths.calls.get(&1), None);
+        assert_eq!(paths.traps_behind()[&0][0].vector, 14);
+        assert_eq!(paths.gaps.len(), 2);
+        assert!(paths.gaps[1].starts_with("2 lines"), "{:?}", paths.gaps);
+        assert!(Paths::of(b"kwab-paths 2\n").is_err() && Paths::of(b"").is_err());
+    }
+}

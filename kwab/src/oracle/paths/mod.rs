@@ -1,0 +1,251 @@
+//! Where the paths of two runs through the kernel part: which code ran in which call of either build.
+//!
+//! ```text
+//!  Paths (blocks per call) + image ─▶ places (function, line) ─┐
+//!                                                              ├─▶ partings, suspects
+//!  pairs of calls that the comparison aligned ─────────────────┘
+//! ```
+//!
+//! A deterministic machine takes the same path until the first line that the change decides. Of each pair of calls up
+//! to the first difference the places are compared as sets; what also differs between two runs of the good build is
+//! noise. The function that holds the first place of one run only is where the paths part. Code without a branch
+//! cannot part, so functions that ran just before it are suspected too, and after them functions by how few calls with
+//! right answers they ran in.
+
+mod file;
+mod part;
+mod places;
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::rc::Rc;
+
+pub use file::{NoPaths, Paths};
+use part::{Parted, part};
+use places::{CodeLine, Functions, Resolver, Way};
+
+use super::report::{OracleReport, Parting};
+use crate::decode::exception_name;
+use crate::report::align::{align, fingerprint};
+use crate::symbols::Image;
+
+/// Where the functions lie that answer system calls.
+const HANDLERS: &str = "kernel::syscalls::";
+/// Functions that are named.
+const MOST: usize = 20;
+/// Partings that are reported: the first ones in time, and that of the call which differs.
+const MOST_PARTINGS: usize = 3;
+/// Functions before a parting, and functions of few calls, that are named before its consequences.
+const BEFORE: usize = 2;
+const RARE: usize = 6;
+/// Calls with right answers whose functions are counted.
+const MOST_RIGHT: usize = 4096;
+
+/// The recording of a run and the kernel that made it.
+#[derive(Clone, Copy, Debug)]
+pub struct Recorded<'a> {
+    /// The blocks that ran in each call.
+    pub paths: &'a Paths,
+    /// The image of the kernel.
+    pub image: &'a Image,
+}
+
+impl OracleReport {
+    /// Says where the paths of the compared runs part, and names the functions that the first difference can come from
+    /// by them. `again` are paths of further runs of the good build: what differs there is noise.
+    pub fn follow_paths(&mut self, good: Recorded<'_>, bad: Recorded<'_>, again: &[Paths]) {
+        self.good.gaps.extend(good.paths.gaps.iter().cloned());
+        self.bad.gaps.extend(bad.paths.gaps.iter().cloned());
+        let mut search = PathSearch::new(self, good, bad);
+        search.add_noise(good, again);
+        let found = search.partings();
+        let behind = search.ranked(&found);
+        self.partings = found.into_iter().map(|parting| parting.told).collect();
+        self.behind = behind;
+    }
+}
+
+/// The paths of a run's calls in their order, each with what says which system call it is.
+fn handlers(run: &mut Resolver<'_>, functions: &mut Functions) -> Vec<(u32, u64)> {
+    let paths = run.paths;
+    let call = |visit: &file::Visit| {
+        let way = run.way(visit.path, functions);
+        let mut own: Vec<&str> = way.functions.iter().map(|function| functions.name(*function)).collect();
+        own.retain(|name| name.starts_with(HANDLERS));
+        own.sort_unstable();
+        (visit.path, fingerprint(&own.join(" ")))
+    };
+    paths.calls.values().map(call).collect()
+}
+
+/// A parting of two ways, and how it is told.
+struct FoundParting {
+    parted: Parted,
+    told: Parting,
+}
+
+struct PathSearch<'a> {
+    report: &'a OracleReport,
+    functions: Functions,
+    good: Resolver<'a>,
+    bad: Resolver<'a>,
+    traps: (BTreeMap<u32, Vec<file::Trap>>, BTreeMap<u32, Vec<file::Trap>>),
+    noise: HashSet<CodeLine>,
+}
+
+impl<'a> PathSearch<'a> {
+    fn new(report: &'a OracleReport, good: Recorded<'a>, bad: Recorded<'a>) -> Self {
+        let mut functions = Functions::default();
+        let mut of_good = Resolver::new(good.image, good.paths);
+        let mut of_bad = Resolver::new(bad.image, bad.paths);
+        of_bad.moved_since(&mut of_good, &mut functions);
+        let traps = (good.paths.traps_behind(), bad.paths.traps_behind());
+        Self { report, functions, good: of_good, bad: of_bad, traps, noise: HashSet::new() }
+    }
+
+    /// Collects the places that differ between two runs of the good build.
+    fn add_noise(&mut self, good: Recorded<'_>, again: &[Paths]) {
+        for paths in again {
+            let mut other = Resolver::new(good.image, paths);
+            let (ours, theirs) =
+                (handlers(&mut self.good, &mut self.functions), handlers(&mut other, &mut self.functions));
+            let prints = |calls: &[(u32, u64)]| calls.iter().map(|call| call.1).collect::<Vec<_>>();
+            let beside = align(&prints(&ours), &prints(&theirs), &mut || true).unwrap_or_default();
+            for (here, there) in beside.iter().filter_map(|row| row.left.zip(row.right)) {
+                let (here, there) = (ours[here as usize].0, theirs[there as usize].0);
+                let (one, two) = (self.good.way(here, &mut self.functions), other.way(there, &mut self.functions));
+                let differs = |place: &&CodeLine| one.times.get(place) != two.times.get(place);
+                self.noise.extend(one.list.iter().chain(&two.list).filter(differs));
+            }
+        }
+    }
+
+    /// The partings of the calls up to the first difference, in the order of time.
+    fn partings(&mut self) -> Vec<FoundParting> {
+        let aligned = &self.report.aligned;
+        let before = |(good, bad): &(u32, u32)| match aligned.first {
+            (_, Some(first)) => *bad < first,
+            (Some(first), None) => *good < first,
+            (None, None) => self.report.first.is_none() || aligned.last.is_some_and(|last| *bad <= last),
+        };
+        let earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
+        let mut found = Vec::new();
+        for (good, bad) in earlier {
+            found.extend(self.call(good, bad, true));
+            found.extend(self.traps_behind(good, bad));
+        }
+        let last = match aligned.first {
+            (Some(good), Some(bad)) => self.call(good, bad, false),
+            (None, Some(bad)) => self.beside_its_like(bad),
+            _ => None,
+        };
+        found.truncate(MOST_PARTINGS - usize::from(last.is_some()));
+        found.extend(last);
+        found
+    }
+
+    fn call(&mut self, good: u32, bad: u32, alike: bool) -> Option<FoundParting> {
+        let (here, there) = (self.good.paths.calls.get(&good)?.path, self.bad.paths.calls.get(&bad)?.path);
+        let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
+        self.ways(here, there, row, alike)
+    }
+
+    /// A call that the good run has not, beside the one of that name whose path is most alike.
+    fn beside_its_like(&mut self, bad: u32) -> Option<FoundParting> {
+        let path = self.bad.paths.calls.get(&bad)?.path;
+        let first = self.report.first.as_ref()?;
+        let called = |row: &str| row.split('(').next().is_some_and(|name| name == first.name);
+        let way = self.bad.way(path, &mut self.functions);
+        let mut best: Option<(usize, u32)> = None;
+        for (good, other) in &self.report.aligned.pairs {
+            let Some(visit) = self.good.paths.calls.get(good) else { continue };
+            if self.report.aligned.rows.get(other).is_some_and(|row| called(row)) {
+                let like = self.good.way(visit.path, &mut self.functions);
+                let common = like.list.iter().filter(|place| way.times.contains_key(place)).count();
+                best = best.max(Some((common, visit.path)));
+            }
+        }
+        self.ways(best?.1, path, first.bad.clone()?, false)
+    }
+
+    fn traps_behind(&mut self, good: u32, bad: u32) -> Vec<FoundParting> {
+        let of = |traps: &BTreeMap<u32, Vec<file::Trap>>, number| traps.get(&number).cloned().unwrap_or_default();
+        let (here, there) = (of(&self.traps.0, good), of(&self.traps.1, bad));
+        let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
+        let told = |vector| exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned());
+        let pairs = here.iter().zip(&there).filter(|(here, there)| here.vector == there.vector);
+        pairs
+            .filter_map(|(here, there)| {
+                let row = format!("exception {} after {row}", told(here.vector));
+                self.ways(here.visit.path, there.visit.path, row, true)
+            })
+            .collect()
+    }
+
+    fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
+        let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
+        // Another thread ran meanwhile: what differs then depends on time.
+        if alike && (good.sleeps || bad.sleeps) {
+            return None;
+        }
+        let parted = part(&good, &bad, &self.functions, &self.noise)?;
+        let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
+        Some(FoundParting { parted, told })
+    }
+
+    /// The functions that the first difference can come from.
+    fn ranked(&mut self, found: &[FoundParting]) -> Vec<String> {
+        let mut numbers: Vec<u32> = Vec::new();
+        for parting in found {
+            numbers.push(parting.parted.function);
+            numbers.extend(parting.parted.entered);
+            numbers.extend(parting.parted.before.iter().take(BEFORE));
+        }
+        let rare = self.spectrum();
+        numbers.extend(rare.iter().take(RARE));
+        for parting in found {
+            numbers.extend(&parting.parted.before);
+            numbers.extend(&parting.parted.others);
+        }
+        numbers.extend(rare);
+        let mut seen = HashSet::new();
+        numbers.retain(|number| seen.insert(*number));
+        numbers.truncate(MOST);
+        numbers.into_iter().map(|number| self.functions.name(number).to_owned()).collect()
+    }
+
+    /// The functions of the calls that differ or that misled the program, by how many others they ran in.
+    fn spectrum(&mut self) -> Vec<u32> {
+        let aligned = &self.report.aligned;
+        let mut wrong: Vec<u32> = aligned.first.1.into_iter().collect();
+        if self.report.first.is_none() {
+            return Vec::new();
+        }
+        if !self.report.suspects.is_empty() || wrong.is_empty() {
+            wrong = aligned.suspects.clone();
+            wrong.extend(aligned.last);
+        }
+        let is_wrong: HashSet<u32> = wrong.iter().copied().collect();
+        let mut in_wrong: Vec<Rc<Way>> = Vec::new();
+        for number in &wrong {
+            let call = self.bad.paths.calls.get(number).map(|visit| visit.path);
+            // The exceptions behind a call may have misled the program as well.
+            let traps = if self.report.suspects.is_empty() { None } else { self.traps.1.get(number) };
+            let paths: Vec<u32> =
+                call.into_iter().chain(traps.into_iter().flatten().map(|trap| trap.visit.path)).collect();
+            in_wrong.extend(paths.into_iter().map(|path| self.bad.way(path, &mut self.functions)));
+        }
+        let right: Vec<u32> = aligned.pairs.iter().map(|pair| pair.1).filter(|bad| !is_wrong.contains(bad)).collect();
+        let mut count: HashMap<u32, usize> = HashMap::new();
+        for number in right.into_iter().take(MOST_RIGHT) {
+            let Some(visit) = self.bad.paths.calls.get(&number) else { continue };
+            let way = self.bad.way(visit.path, &mut self.functions);
+            way.functions.iter().for_each(|function| *count.entry(*function).or_default() += 1);
+        }
+        let mut order: Vec<u32> = in_wrong.iter().flat_map(|way| way.list.iter().map(|place| place.function)).collect();
+        let mut seen = HashSet::new();
+        order.retain(|function| seen.insert(*function));
+        let tells = |function: &u32| self.functions.tells(*function);
+        order.sort_by_key(|function| (!tells(function), count.get(function).copied().unwrap_or_default()));
+        order
+    }
+}

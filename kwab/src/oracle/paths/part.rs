@@ -1,0 +1,179 @@
+//! Decides where two ways through the kernel part.
+//!
+//! Both ways are walked to the first place that the other has not. Before it they did the same, so that the decision
+//! was made there or by what ran just before. Functions that only one run came to behind it are consequences.
+
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+use super::places::{CodeLine, Functions, Resolver, Way};
+use crate::oracle::report::{Parting, PathPart};
+
+/// Functions before a parting that are named.
+const BEFORE: usize = 5;
+/// Functions of a parting that are reported for each run.
+const PARTS: usize = 6;
+/// Lines of a function that are reported.
+const LINES: usize = 16;
+
+/// Where two ways part.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Parted {
+    /// The function of the first place that one of the ways has alone.
+    pub function: u32,
+    /// The first place that only one of the ways has, and whether that is the good one.
+    pub first: (bool, CodeLine),
+    /// Whether both ways have the same places, and only how often they ran differs.
+    pub is_of_times: bool,
+    /// The function that it is in, when only one of the ways has that: [`Self::function`] ran last before it.
+    pub entered: Option<u32>,
+    /// Functions that ran before that, the last first.
+    pub before: Vec<u32>,
+    /// Further functions with places of one way: first those that both ways came to, each in order.
+    pub others: Vec<u32>,
+}
+
+/// Where two ways part; `None` where they are the same but for noise.
+pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet<CodeLine>) -> Option<Parted> {
+    let alone = |way: &Way, other: &Way, is_other: &dyn Fn(u8, u8) -> bool| -> Vec<(usize, CodeLine)> {
+        let times = |way: &Way, place: &CodeLine| way.times.get(place).copied().unwrap_or_default();
+        let is_alone = |place: &CodeLine| {
+            is_other(times(way, place), times(other, place))
+                && functions.tells(place.function)
+                && !noise.contains(place)
+        };
+        way.list.iter().enumerate().filter(|(_, place)| is_alone(place)).map(|(at, place)| (at, *place)).collect()
+    };
+    let never = |_: u8, there: u8| there == 0;
+    let (mut of_good, of_bad) = (alone(good, bad, &never), alone(bad, good, &never));
+    let is_of_times = of_good.is_empty() && of_bad.is_empty();
+    if is_of_times {
+        of_good = alone(good, bad, &|here, there| here != there);
+    }
+    let firsts = (of_good.first().copied(), of_bad.first().copied());
+    let is_of_good = match firsts {
+        (Some(here), Some(there)) => here.0 <= there.0,
+        (here, there) => here.or(there).map(|_| here.is_some())?,
+    };
+    let (way, first) = if is_of_good { (good, firsts.0?) } else { (bad, firsts.1?) };
+    let in_both = |function: u32| good.functions.contains(&function) && bad.functions.contains(&function);
+    // A function that only one of the runs came to was called by one that both came to, which decided it.
+    let last = way.list[..first.0].last().filter(|_| !in_both(first.1.function));
+    let function = last.map_or(first.1.function, |place| place.function);
+    let mut before = Vec::new();
+    for place in way.list[..first.0].iter().rev() {
+        if place.function != function && !before.contains(&place.function) {
+            before.push(place.function);
+        }
+        if before.len() == BEFORE {
+            break;
+        }
+    }
+    let mut order: Vec<(usize, CodeLine)> = of_good.into_iter().chain(of_bad).collect();
+    order.sort_by_key(|(at, place)| (*at, *place));
+    let mut others: Vec<u32> = Vec::new();
+    for (_, place) in &order {
+        if place.function != function && !others.contains(&place.function) {
+            others.push(place.function);
+        }
+    }
+    let entered = last.map(|_| first.1.function);
+    others.sort_by_key(|function| (Some(*function) != entered, !in_both(*function)));
+    Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, before, others })
+}
+
+impl Parted {
+    /// The parting in words.
+    pub(super) fn told(
+        &self,
+        call: String,
+        alike: bool,
+        functions: &Functions,
+        (good, bad): (&Way, &Way),
+        of_bad: &Resolver<'_>,
+    ) -> Parting {
+        let (is_of_good, place) = self.first;
+        let line = if is_of_good { place.line } else { of_bad.line(place) };
+        let file = functions.file(place.function).unwrap_or("?");
+        let name = |function: &u32| functions.name(*function).to_owned();
+        Parting {
+            call,
+            alike,
+            function: name(&self.function),
+            place: format!("{file}:{line}"),
+            before: self.before.iter().map(name).collect(),
+            times_only: self.is_of_times,
+            only_good: self.parts(functions, good, bad, &|place| place.line),
+            only_bad: self.parts(functions, bad, good, &|place| of_bad.line(place)),
+        }
+    }
+
+    /// What of the functions that part only one of the ways came to.
+    fn parts(&self, functions: &Functions, way: &Way, other: &Way, line: &dyn Fn(CodeLine) -> u32) -> Vec<PathPart> {
+        let mut lines: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for place in way.list.iter().filter(|place| !other.times.contains_key(place)) {
+            lines.entry(place.function).or_default().insert(line(*place));
+        }
+        let order = std::iter::once(&self.function).chain(&self.others);
+        let part = |function: &u32| {
+            Some(PathPart {
+                function: functions.name(*function).to_owned(),
+                file: functions.file(*function).map(str::to_owned),
+                lines: lines.get(function)?.iter().copied().take(LINES).collect(),
+                in_both: other.functions.contains(function),
+            })
+        };
+        order.filter_map(part).take(PARTS).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A way through lines of functions, each with how often it ran.
+    fn way(places: &[(&str, u32, u8)], functions: &mut Functions) -> Way {
+        let mut way = Way::default();
+        for (name, line, times) in places {
+            let place = CodeLine { function: functions.number((*name).to_owned(), None), line: *line };
+            way.list.push(place);
+            way.times.insert(place, *times);
+            way.functions.insert(place.function);
+        }
+        way
+    }
+
+    fn parted(good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]) -> Option<(String, Vec<String>, Vec<String>, bool)> {
+        let mut functions = Functions::default();
+        let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
+        let parted = part(&good, &bad, &functions, &HashSet::new())?;
+        let names = |list: &[u32]| list.iter().map(|number| functions.name(*number).to_owned()).collect();
+        let name = functions.name(parted.function).to_owned();
+        Some((name, names(&parted.before), names(&parted.others), parted.is_of_times))
+    }
+
+    #[test]
+    fn the_function_with_the_first_line_of_one_run_decides_and_what_ran_before_it_is_named() {
+        let good = [("k::call", 1, 1), ("k::check", 9, 1), ("k::call", 2, 1), ("k::work", 5, 1)];
+        let bad = [("k::call", 1, 1), ("k::check", 9, 1), ("k::call", 3, 1), ("k::fail", 7, 1)];
+        let (name, before, others, _) = parted(&good, &bad).expect("parted");
+        assert_eq!((name.as_str(), before), ("k::call", vec!["k::check".to_owned()]));
+        assert_eq!(others, ["k::work", "k::fail"]);
+        assert_eq!(parted(&good, &good), None);
+    }
+
+    #[test]
+    fn a_function_of_one_run_only_was_called_by_the_one_that_decided() {
+        let good = [("k::call", 1, 1), ("k::pick", 4, 1), ("k::work", 5, 1), ("k::call", 2, 1)];
+        let bad = [("k::call", 1, 1), ("k::pick", 4, 1), ("k::call", 2, 1)];
+        assert_eq!(parted(&good, &bad).expect("parted").0, "k::pick");
+    }
+
+    #[test]
+    fn a_loop_that_ended_early_parts_and_one_that_waits_or_allocates_does_not() {
+        let (long, short) = ([("k::call", 1, 1), ("k::read", 4, 9)], [("k::call", 1, 1), ("k::read", 4, 1)]);
+        let (name, _, _, is_of_times) = parted(&long, &short).expect("parted");
+        assert!(is_of_times && name == "k::read");
+        let waits = |times| [("k::call", 1, 1), ("kernel::sched::pick", 4, times)];
+        assert_eq!(parted(&waits(9), &waits(1)), None);
+    }
+}

@@ -1,0 +1,190 @@
+//! Turns paths into places: the functions and lines that ran, inlined ones included.
+//!
+//! Blocks of two builds lie at other addresses and are cut otherwise, so that paths are compared as lists of places
+//! only. What reports and records is left out, since it runs in every call and prints what differs anyway.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::rc::Rc;
+
+use super::file::Paths;
+use crate::analysis::{is_served, owner};
+use crate::decode::calls::starts;
+use crate::symbols::{Image, Probe, Role, role};
+
+/// The function by which a thread gives up its processor.
+const SCHEDULE: &str = "kernel::sched::schedule";
+/// Copies between the kernel and programs: helpers, but what they do depends on what is asked alone.
+const COPIES: &str = "machine::user::";
+
+/// A line of a function. Lines of the bad run count as in the good build.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct CodeLine {
+    pub function: u32,
+    pub line: u32,
+}
+
+/// The functions of both runs, each with a number.
+#[derive(Default)]
+pub(super) struct Functions {
+    numbers: HashMap<String, u32>,
+    known: Vec<PathFunction>,
+}
+
+/// A function of the kernel, with what its way can tell.
+struct PathFunction {
+    name: String,
+    file: Option<String>,
+    /// Whether its way tells of what its caller asks, and not of the time or of what memory is free.
+    tells: bool,
+}
+
+impl Functions {
+    pub(super) fn number(&mut self, name: String, file: Option<&str>) -> u32 {
+        let next = u32::try_from(self.known.len()).unwrap_or(u32::MAX);
+        let number = *self.numbers.entry(name.clone()).or_insert(next);
+        if number == next {
+            let tells = role(&name) == Role::Suspect || name.starts_with(COPIES);
+            self.known.push(PathFunction { name, file: file.map(str::to_owned), tells });
+        }
+        number
+    }
+
+    pub(super) fn name(&self, function: u32) -> &str {
+        self.known.get(function as usize).map_or("?", |known| &known.name)
+    }
+
+    /// Whether two ways can part in a function: not in one that schedules, waits, locks or allocates.
+    pub(super) fn tells(&self, function: u32) -> bool {
+        self.known.get(function as usize).is_some_and(|known| known.tells)
+    }
+
+    pub(super) fn file(&self, function: u32) -> Option<&str> {
+        self.known.get(function as usize)?.file.as_deref()
+    }
+}
+
+/// Whether a function only records what happens.
+fn is_recording(name: &str) -> bool {
+    name.contains("::trace::") || name.contains("recorder")
+}
+
+/// A path as places.
+#[derive(Debug, Default)]
+pub(super) struct Way {
+    /// In the order in which they ran first.
+    pub list: Vec<CodeLine>,
+    /// How often each ran at most.
+    pub times: HashMap<CodeLine, u8>,
+    pub functions: HashSet<u32>,
+    /// Whether another thread may have run in between.
+    pub sleeps: bool,
+}
+
+/// A run with the image of its kernel.
+pub(super) struct Resolver<'a> {
+    image: &'a Image,
+    pub paths: &'a Paths,
+    blocks: HashMap<u32, Rc<[CodeLine]>>,
+    ways: HashMap<u32, Rc<Way>>,
+    /// Lines that functions have moved down by since the good build.
+    moved: HashMap<u32, i64>,
+}
+
+impl<'a> Resolver<'a> {
+    pub(super) fn new(image: &'a Image, paths: &'a Paths) -> Self {
+        Self { image, paths, blocks: HashMap::new(), ways: HashMap::new(), moved: HashMap::new() }
+    }
+
+    /// A path of the run.
+    pub(super) fn way(&mut self, path: u32, functions: &mut Functions) -> Rc<Way> {
+        if let Some(known) = self.ways.get(&path) {
+            return known.clone();
+        }
+        let mut way = Way::default();
+        let paths = self.paths;
+        for (block, times) in paths.paths.get(path as usize).into_iter().flatten() {
+            for place in self.block(*block, functions).iter() {
+                let moved = self.moved.get(&place.function).copied().unwrap_or_default();
+                let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
+                let place = CodeLine { line, ..*place };
+                let known = way.times.entry(place).or_default();
+                if *known == 0 {
+                    way.functions.insert(place.function);
+                    way.list.push(place);
+                }
+                *known = (*known).max(*times);
+            }
+        }
+        way.sleeps = way.functions.iter().any(|function| functions.name(*function) == SCHEDULE);
+        let way = Rc::new(way);
+        self.ways.insert(path, way.clone());
+        way
+    }
+
+    /// The line of the source in this run's build.
+    pub(super) fn line(&self, place: CodeLine) -> u32 {
+        let moved = self.moved.get(&place.function).copied().unwrap_or_default();
+        u32::try_from(i64::from(place.line) + moved).unwrap_or(place.line)
+    }
+
+    fn block(&mut self, block: u32, functions: &mut Functions) -> Rc<[CodeLine]> {
+        if let Some(known) = self.blocks.get(&block) {
+            return known.clone();
+        }
+        let (address, bytes) = self.paths.blocks.get(block as usize).copied().unwrap_or_default();
+        let mut code = vec![0; bytes as usize];
+        let read = self.image.read(address, &mut code);
+        code.truncate(read);
+        let mut places: Vec<CodeLine> = Vec::new();
+        for at in starts(&code, address) {
+            let Ok(location) = self.image.locate(at, Probe::Exact) else { continue };
+            if location.frames.iter().filter_map(|frame| frame.function.as_deref()).any(is_recording) {
+                continue;
+            }
+            for frame in location.frames.iter().rev() {
+                let (Some(name), Some(line)) = (frame.function.as_deref(), frame.line) else { continue };
+                let is_library = frame.file.as_deref().is_some_and(|file| file.contains("/library/"));
+                if !is_library && !is_served(name) && role(name) != Role::Reporter {
+                    let function = functions.number(owner(name), frame.file.as_deref());
+                    places.push(CodeLine { function, line });
+                }
+            }
+        }
+        places.dedup();
+        let places: Rc<[CodeLine]> = places.into();
+        self.blocks.insert(block, places.clone());
+        places
+    }
+
+    /// The lines that were seen of each function.
+    fn lines(&mut self, functions: &mut Functions) -> BTreeMap<u32, BTreeSet<u32>> {
+        let mut lines: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
+        for block in 0..u32::try_from(self.paths.blocks.len()).unwrap_or(u32::MAX) {
+            for place in self.block(block, functions).iter() {
+                lines.entry(place.function).or_default().insert(place.line);
+            }
+        }
+        lines
+    }
+
+    /// Finds out by how many lines each function has moved since another build: as many as lie between the first lines
+    /// that ran in either, when more lines agree then.
+    pub(super) fn moved_since(&mut self, good: &mut Resolver<'_>, functions: &mut Functions) {
+        if self.image.build_id() == good.image.build_id() && self.image.build_id().is_some() {
+            return;
+        }
+        let (here, there) = (self.lines(functions), good.lines(functions));
+        for (function, lines) in &here {
+            let Some(before) = there.get(function) else { continue };
+            let (Some(first), Some(first_before)) = (lines.first(), before.first()) else { continue };
+            let moved = i64::from(*first) - i64::from(*first_before);
+            let is_there =
+                |line: u32, by: i64| u32::try_from(i64::from(line) - by).is_ok_and(|line| before.contains(&line));
+            let agree = |by: i64| lines.iter().filter(|line| is_there(**line, by)).count();
+            if moved != 0 && agree(moved) > agree(0) {
+                self.moved.insert(*function, moved);
+            }
+        }
+        self.ways.clear();
+    }
+}
