@@ -25,9 +25,9 @@ pub const BAD: &str = "bad.log";
 const STRESS: &str = "stress";
 /// The file with the program's name.
 const PROGRAM: &str = "program";
-/// As [`GOOD`], [`BAD`] and [`PROGRAM`], of the runs whose paths are recorded.
+/// As [`GOOD`], of the run whose paths are recorded.
 pub const PATHS_GOOD: &str = "paths-good.log";
-/// See [`PATHS_GOOD`].
+/// As [`BAD`], of the run whose paths are recorded.
 pub const PATHS_BAD: &str = "paths-bad.log";
 const PATHS_PROGRAM: &str = "paths-program";
 
