@@ -7,7 +7,7 @@ use anyhow::Result;
 use crate::paths;
 use crate::process::Call;
 
-/// Builds `kwab` and returns the program; nothing is to be built if nothing has changed since `cargo xtask` was entered.
+/// Builds `kwab` and returns the program; nothing is built if nothing has changed since `cargo xtask` was entered.
 pub fn kwab() -> Result<PathBuf> {
     let call = Call::cargo().args(["build", "--locked"]).args(stage::CHOSEN).folder(paths::root());
     call.build("building kwab")?;

@@ -149,8 +149,8 @@ impl Traces<'_, '_, '_> {
     /// The task of a thread. Idle threads of Linux share the number 0: of those the owner has the name.
     fn task(&self, tid: u32, owner: &str) -> Target {
         let named = |task: &&Located<Task<'_>>| owner.contains(&format!("{}[0]", of_bytes(task.comm)));
-        let idle = self.ctx.case.tasks.iter().filter(|task| tid == 0 && task.tid == Some(0));
-        idle.filter(named).next_back().map_or(Target::Task(tid), |task| Target::Record(task.at))
+        let mut idle = self.ctx.case.tasks.iter().filter(|task| tid == 0 && task.tid == Some(0));
+        idle.rfind(named).map_or(Target::Task(tid), |task| Target::Record(task.at))
     }
 
     fn frames(&mut self, frames: &[TraceFrame], pid: Option<u32>) {

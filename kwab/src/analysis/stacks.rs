@@ -12,7 +12,7 @@ use super::context::{View, named_frames, printed_frame, walked};
 use super::death::Postmortem;
 use super::frame::TraceFrame;
 use super::quote::text;
-use super::threads::{self, Tasks, Thread};
+use super::threads::{self, Tasks, ThreadKey};
 use crate::model::{Case, Located, RecordRef};
 use crate::symbols::{Probe, Symbols};
 use crate::unwind::{self, Stopped, Trust};
@@ -56,15 +56,15 @@ pub fn all(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Stack>
         saved.push((stack, set.stamp.cpu));
     }
     // What was walked says how far it can be trusted; what was printed does not, but may know more of the way.
-    let mut told: BTreeMap<Thread, usize> = BTreeMap::new();
+    let mut told: BTreeMap<ThreadKey, usize> = BTreeMap::new();
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
     of_tasks.filter_map(|frame| thread_of(case, frame)).for_each(|thread| *told.entry(thread).or_default() += 1);
     let is_whole = |stack: &Stack, thread| told.get(&thread).is_none_or(|printed| stack.frames.len() >= *printed);
-    let walked: BTreeSet<Thread> = saved
+    let walked: BTreeSet<ThreadKey> = saved
         .iter()
         .filter(|(stack, _)| !stack.user)
         .flat_map(|(stack, cpu)| {
-            let threads = stack.owners.iter().filter_map(|owner| Some(Thread::on(named_tid(owner)?, *cpu)));
+            let threads = stack.owners.iter().filter_map(|owner| Some(ThreadKey::on(named_tid(owner)?, *cpu)));
             threads.filter(|thread| is_whole(stack, *thread)).collect::<Vec<_>>()
         })
         .collect();
@@ -152,9 +152,9 @@ fn for_unwinding(set: &Registers<'_>) -> Option<unwind::Registers> {
 }
 
 /// The thread that a printed frame belongs to.
-fn thread_of(case: &Case<'_>, frame: &Located<Frame<'_>>) -> Option<Thread> {
+fn thread_of(case: &Case<'_>, frame: &Located<Frame<'_>>) -> Option<ThreadKey> {
     let cpu = threads::owner(case, frame).and_then(|task| task.last_cpu);
-    Some(Thread::on(frame.tid.or(frame.pid)?, cpu))
+    Some(ThreadKey::on(frame.tid.or(frame.pid)?, cpu))
 }
 
 /// The thread that an owner's name ends with or is followed by its state: `task sh[7], sleeping`.
@@ -174,7 +174,7 @@ fn of_registers(
     let user = ip >> 63 == 0;
     let view = View::of(case, symbols, set.pid.filter(|_| user), death);
     let (frames, stopped) = walked(&view, &registers, MAX_FRAMES);
-    let task = set.tid.or(set.pid).map(|tid| task_name(tasks, Thread::on(tid, set.stamp.cpu)));
+    let task = set.tid.or(set.pid).map(|tid| task_name(tasks, ThreadKey::on(tid, set.stamp.cpu)));
     let cpu = set.stamp.cpu.map(|cpu| format!("CPU {cpu}"));
     let owner = match (set.role, cpu) {
         (Some(RegisterRole::STOPPED), Some(cpu)) => match task {
@@ -192,7 +192,7 @@ fn of_registers(
 }
 
 /// `sh[7], sleeping: pipe read`.
-fn task_name(tasks: &Tasks<'_, '_>, thread: Thread) -> String {
+fn task_name(tasks: &Tasks<'_, '_>, thread: ThreadKey) -> String {
     let tid = thread.tid();
     tasks.get(thread).map_or_else(|| format!("[{tid}]"), |task| name_of(task, tid))
 }
@@ -210,7 +210,7 @@ fn name_of(task: &Task<'_>, tid: u32) -> String {
 }
 
 /// Frames that the kernel printed for its tasks.
-fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(Thread) -> bool) -> Vec<Stack> {
+fn printed(case: &Case<'_>, symbols: &Symbols, tasks: &Tasks<'_, '_>, known: impl Fn(ThreadKey) -> bool) -> Vec<Stack> {
     let mut stacks: BTreeMap<(u32, u32), Stack> = BTreeMap::new();
     let of_tasks = case.frames.iter().filter(|frame| frame.at.kind == kwab_format::SectionKind::TASKS);
     for frame in of_tasks {

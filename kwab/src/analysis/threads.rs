@@ -12,12 +12,12 @@ use crate::model::{Case, Located, RecordRef};
 
 /// What names one thread: its number, and of an idle thread the processor that it belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Thread {
+pub struct ThreadKey {
     tid: u32,
     cpu: Option<u32>,
 }
 
-impl Thread {
+impl ThreadKey {
     /// The thread with a number, as it was seen on a processor.
     #[must_use]
     pub const fn on(tid: u32, cpu: Option<u32>) -> Self {
@@ -39,7 +39,7 @@ impl Thread {
 
 /// The tasks of a dump by their thread; of several with the same the first.
 #[derive(Clone, Debug)]
-pub struct Tasks<'c, 'a>(BTreeMap<Thread, &'c Located<Task<'a>>>);
+pub struct Tasks<'c, 'a>(BTreeMap<ThreadKey, &'c Located<Task<'a>>>);
 
 impl<'c, 'a> Tasks<'c, 'a> {
     /// Looks at all tasks of a dump.
@@ -47,7 +47,7 @@ impl<'c, 'a> Tasks<'c, 'a> {
     pub fn of(case: &'c Case<'a>) -> Self {
         let mut tasks = BTreeMap::new();
         for task in &case.tasks {
-            if let Some(thread) = Thread::of(task) {
+            if let Some(thread) = ThreadKey::of(task) {
                 tasks.entry(thread).or_insert(task);
             }
         }
@@ -56,10 +56,10 @@ impl<'c, 'a> Tasks<'c, 'a> {
 
     /// The task of a thread. One that is idle is found without its processor only where there is one of them.
     #[must_use]
-    pub fn get(&self, thread: Thread) -> Option<&'c Located<Task<'a>>> {
+    pub fn get(&self, thread: ThreadKey) -> Option<&'c Located<Task<'a>>> {
         let idle = || self.0.iter().take_while(|(other, _)| other.tid == 0);
         let alone = || idle().next().filter(|_| thread.tid == 0 && idle().count() == 1);
-        let unknown = |(other, task): (&Thread, &&'c Located<Task<'a>>)| {
+        let unknown = |(other, task): (&ThreadKey, &&'c Located<Task<'a>>)| {
             (thread.cpu.is_none() || other.cpu.is_none()).then_some(*task)
         };
         self.0.get(&thread).copied().or_else(|| alone().and_then(unknown))
@@ -144,7 +144,7 @@ mod tests {
         let dump = machine();
         let case = dump.case();
         let tasks = Tasks::of(&case);
-        let name = |tid, cpu| tasks.get(Thread::on(tid, cpu)).map(|task| text(task.comm));
+        let name = |tid, cpu| tasks.get(ThreadKey::on(tid, cpu)).map(|task| text(task.comm));
         assert_eq!(name(0, Some(1)).as_deref(), Some("swapper/1"));
         assert_eq!(name(7, Some(0)).as_deref(), Some("sh"), "a thread that has moved");
         assert_eq!((name(0, Some(2)), name(0, None)), (None, None));

@@ -24,9 +24,9 @@ const BEAT: Duration = Duration::from_secs(30);
 /// How often the line of a terminal is rewritten.
 const REDRAWN: Duration = Duration::from_millis(200);
 
-/// What cargo is asked to build, by the way into `cargo xtask` and by `cargo xtask` for the program `kwab`: always the same,
-/// because cargo builds half of the dependencies again for another choice although their features are the same (what
-/// procedural macros share with a program is built as the program has it).
+/// What cargo is asked to build, by the way into `cargo xtask` and by `cargo xtask` for the program `kwab`: always the
+/// same, because cargo builds half of the dependencies again for another choice although their features are the same
+/// (what procedural macros share with a program is built as the program has it).
 pub const CHOSEN: [&str; 8] = ["--package", "testing", "--package", "kwab-cli", "--bin", "xtask", "--bin", "kwab"];
 
 /// How a program ended.

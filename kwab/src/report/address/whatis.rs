@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use super::hex;
 use super::translate::{self, translate};
-use crate::analysis::threads::Thread;
+use crate::analysis::threads::ThreadKey;
 use crate::analysis::{paging, text};
 use crate::decode::{PointerClass, classify_on};
 use crate::memory::{Ram, Reader, Reverse, Space, spaces};
@@ -276,8 +276,8 @@ impl Question<'_, '_> {
 
     /// ` (sh)` of a thread that the dump lists.
     fn task(&self, tid: u32, cpu: Option<u32>) -> String {
-        let wanted = Some(Thread::on(tid, cpu));
-        let task = self.case.tasks.iter().find(|task| Thread::of(task) == wanted);
+        let wanted = Some(ThreadKey::on(tid, cpu));
+        let task = self.case.tasks.iter().find(|task| ThreadKey::of(task) == wanted);
         task.map(|task| format!(" ({})", text(task.comm))).unwrap_or_default()
     }
 
