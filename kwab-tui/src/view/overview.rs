@@ -218,7 +218,7 @@ fn folded<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
 
 /// A register in a line.
 fn register(row: &RegisterRow) -> Line {
-    let line = Line::of(Tone::Dim, format!("{:<9}", row.name)).and(Tone::Plain, row.value.clone());
+    let line = Line::of(Tone::Dim, format!("{:<8} ", row.name)).and(Tone::Plain, row.value.clone());
     line.and(Tone::Dim, row.note.as_ref().map_or_else(String::new, |note| format!("  {note}")))
 }
 
