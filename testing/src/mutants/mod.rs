@@ -99,9 +99,11 @@ impl Session {
             traces::record(&self.baseline, kernel, &row.differences, folder)?;
             row.traces = self.examiner(&row.blamed)?.traces(folder)?;
         }
-        if matches!(row.sort, Sort::DifferentOutput | Sort::ProgramDied) {
+        if row.sort != Sort::Unnoticed {
             self.baseline.names.blame(mutant, &mut row.blamed)?;
-            traces::record_paths(&self.baseline, kernel, &row.differences, folder)?;
+            // What ran when the machine was lost is behind the jobs that ended.
+            let ran = some.as_ref().unwrap_or(all).get(boot.reports.len());
+            traces::record_paths(&self.baseline, kernel, (&row.differences, ran), folder)?;
             row.paths = self.examiner(&row.blamed)?.paths(folder)?;
         }
         if row.sort.is_case() {

@@ -47,7 +47,7 @@ pub struct Row {
     /// What its oracle says of the calls of a load that printed something else.
     #[serde(default)]
     pub traces: Option<Score>,
-    /// What it says with the paths of calls through the kernel, also of a load under which a program died.
+    /// What it says with the paths of calls through the kernel, also of a load under which something died.
     #[serde(default)]
     pub paths: Option<Score>,
     /// How long it took.
@@ -184,7 +184,7 @@ pub fn tables(records: &[Record]) -> String {
     }
     let of_calls: Vec<&Score> = rows.iter().filter_map(|row| row.traces.as_ref()).collect();
     counts(&mut text, Sort::DifferentOutput.name(), "calls", &of_calls);
-    for sort in [Sort::DifferentOutput, Sort::ProgramDied] {
+    for sort in [Sort::ProgramDied, Sort::KernelDied, Sort::Hung, Sort::DifferentOutput] {
         let of_paths = rows.iter().filter(|row| row.sort == sort).filter_map(|row| row.paths.as_ref());
         counts(&mut text, sort.name(), "paths", &of_paths.collect::<Vec<_>>());
     }

@@ -44,11 +44,16 @@ pub fn record(baseline: &Baseline, mutant: &Path, differences: &[Difference], fo
     paths::write(&folder.join(PROGRAM), program.as_bytes())
 }
 
-/// Records the paths of the first load that differs and is short.
-pub fn record_paths(baseline: &Baseline, mutant: &Path, differences: &[Difference], folder: &Path) -> Result<()> {
+/// Records the paths of the first load that differs and is short, else of the one that `ran` when the machine was lost.
+pub fn record_paths(
+    baseline: &Baseline,
+    mutant: &Path,
+    (differences, ran): (&[Difference], Option<&Job>),
+    folder: &Path,
+) -> Result<()> {
     let job_of = |difference: &Difference| baseline.loads.jobs.iter().find(|job| job.name == difference.job);
     let is_short = |job: &&Job| job.name != STRESS;
-    let Some(job) = differences.iter().filter_map(job_of).find(is_short) else { return Ok(()) };
+    let Some(job) = differences.iter().filter_map(job_of).chain(ran).find(is_short) else { return Ok(()) };
     let Some(program) = job.words.first() else { return Ok(()) };
     let initrd = baseline.loads.archive(std::slice::from_ref(job), "paths.cpio")?;
     let good = baseline.kernel.file.as_path();

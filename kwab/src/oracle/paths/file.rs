@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 const HEAD: &str = "kwab-paths 1";
 /// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
 const LONGEST_BLOCK: u32 = 8192;
+/// Bytes of all blocks: a few times the code of a kernel, whatever a file claims.
+const MOST_CODE: u64 = 64 << 20;
 
 /// The paths of one run.
 #[derive(Clone, Debug, Default)]
@@ -58,11 +60,11 @@ impl Paths {
             return Err(NoPaths);
         }
         let mut paths = Self::default();
-        let mut damaged = 0u64;
+        let (mut damaged, mut code) = (0u64, 0u64);
         let mut is_full = false;
         for line in lines.filter(|line| !line.is_empty()) {
             is_full |= line == b"x";
-            damaged += u64::from(line != b"x" && paths.line(line).is_none());
+            damaged += u64::from(line != b"x" && paths.line(line, &mut code).is_none());
         }
         if is_full {
             paths.gaps.push("the recording of paths reached its limit: later calls are missing".to_owned());
@@ -73,7 +75,7 @@ impl Paths {
         Ok(paths)
     }
 
-    fn line(&mut self, line: &[u8]) -> Option<()> {
+    fn line(&mut self, line: &[u8], code: &mut u64) -> Option<()> {
         let line = std::str::from_utf8(line).ok()?;
         let (kind, rest) = line.split_at_checked(1)?;
         let mut words = rest.split_ascii_whitespace();
@@ -81,7 +83,10 @@ impl Paths {
             "b" => {
                 let address = u64::from_str_radix(words.next()?, 16).ok()?;
                 let bytes: u32 = words.next()?.parse().ok()?;
-                self.blocks.push((address, bytes.min(LONGEST_BLOCK)));
+                *code += u64::from(bytes.min(LONGEST_BLOCK));
+                // A block too many keeps its number, and nothing of it is looked at.
+                self.blocks.push((address, if *code > MOST_CODE { 0 } else { bytes.min(LONGEST_BLOCK) }));
+                (*code <= MOST_CODE && bytes <= LONGEST_BLOCK).then_some(())?;
             }
             "p" => {
                 let blocks = words.map(|word| {
@@ -142,5 +147,14 @@ mod tests {
         assert_eq!(paths.gaps.len(), 2);
         assert!(paths.gaps[1].starts_with("2 lines"), "{:?}", paths.gaps);
         assert!(Paths::of(b"kwab-paths 2\n").is_err() && Paths::of(b"").is_err());
+    }
+
+    #[test]
+    fn blocks_that_claim_more_code_than_a_kernel_has_are_not_looked_at() {
+        let text = format!("kwab-paths 1\n{}", "b ffff8000 8192\n".repeat(8200));
+        let paths = Paths::of(text.as_bytes()).expect("a recording");
+        assert_eq!(paths.blocks.len(), 8200);
+        assert_eq!(paths.blocks.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>(), MOST_CODE);
+        assert_eq!(paths.gaps, ["8 lines of the recording of paths are damaged"]);
     }
 }

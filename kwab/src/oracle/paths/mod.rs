@@ -129,18 +129,26 @@ impl<'a> PathSearch<'a> {
         };
         let earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
         let mut found = Vec::new();
-        for (good, bad) in earlier {
+        let ended = self.ended();
+        for (good, bad) in earlier.into_iter().filter(|pair| Some(*pair) != ended) {
             found.extend(self.call(good, bad, true));
             found.extend(self.traps_behind(good, bad));
         }
-        let last = match aligned.first {
-            (Some(good), Some(bad)) => self.call(good, bad, false),
-            (None, Some(bad)) => self.beside_its_like(bad),
+        let last = match (aligned.first, ended) {
+            ((Some(good), Some(bad)), _) | ((None, None), Some((good, bad))) => self.call(good, bad, false),
+            ((None, Some(bad)), _) => self.beside_its_like(bad),
             _ => None,
         };
         found.truncate(MOST_PARTINGS - usize::from(last.is_some()));
         found.extend(last);
         found
+    }
+
+    /// The call in which the machine of the bad run ended, while the good one made further calls.
+    fn ended(&self) -> Option<(u32, u32)> {
+        let last = |paths: &Paths| paths.calls.last_key_value().map(|(number, _)| *number);
+        let (good, bad) = *self.report.aligned.pairs.last()?;
+        (last(self.bad.paths) == Some(bad) && last(self.good.paths) > Some(good)).then_some((good, bad))
     }
 
     fn call(&mut self, good: u32, bad: u32, alike: bool) -> Option<FoundParting> {
