@@ -51,7 +51,11 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
         let image = Arc::new(image(kernel)?);
         match arguments.recorded.good_paths.as_deref().zip(arguments.recorded.bad_paths.as_deref()) {
             Some(paths) => follow(arguments, &image, paths, &mut report)?,
-            None => report.name_functions(image),
+            None => report.name_functions(Arc::clone(&image)),
+        }
+        // Recordings of other runs than these have none of their calls.
+        if report.behind.is_empty() {
+            report.name_functions(image);
         }
     }
     output::beside(&report)?;
@@ -62,6 +66,8 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     }
     Ok(ExitCode::from(match report.verdict {
         Verdict::Differs => FINDINGS,
+        // The bad run's machine ended in a call that only the good one left.
+        Verdict::Same if report.partings.iter().any(|parting| !parting.alike) => FINDINGS,
         Verdict::Same if !report.is_partial() => 0,
         Verdict::Same | Verdict::CannotTell => DAMAGED,
     }))
@@ -84,8 +90,13 @@ fn image(kernel: &Path) -> Result<Image> {
 fn read_paths(path: &Path) -> Result<Paths> {
     let failed = |error: std::io::Error| about(path, system(&error));
     let mut text = Vec::new();
-    inputs::open(path).map_err(failed)?.take(LONGEST_PATHS).read_to_end(&mut text).map_err(failed)?;
-    Paths::of(&text).map_err(|error| about(path, error))
+    let mut file = inputs::open(path).map_err(failed)?;
+    file.by_ref().take(LONGEST_PATHS).read_to_end(&mut text).map_err(failed)?;
+    let mut paths = Paths::of(&text).map_err(|error| about(path, error))?;
+    if file.read(&mut [0]).map_err(failed)? > 0 {
+        paths.gaps.push(format!("the recording of paths is read up to {}", kwab::units::memory(LONGEST_PATHS)));
+    }
+    Ok(paths)
 }
 
 /// The run that a file tells of.

@@ -4,6 +4,8 @@
 
 use std::collections::BTreeMap;
 
+use crate::units::count;
+
 /// What the first line says.
 const HEAD: &str = "kwab-paths 1";
 /// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
@@ -70,7 +72,7 @@ impl Paths {
             paths.gaps.push("the recording of paths reached its limit: later calls are missing".to_owned());
         }
         if damaged > 0 {
-            paths.gaps.push(format!("{damaged} lines of the recording of paths are damaged"));
+            paths.gaps.push(format!("damage in {} of the recording of paths", count(damaged, "line", "lines")));
         }
         Ok(paths)
     }
@@ -145,7 +147,7 @@ mod tests {
         assert_eq!(paths.calls.get(&1), None);
         assert_eq!(paths.traps_behind()[&0][0].vector, 14);
         assert_eq!(paths.gaps.len(), 2);
-        assert!(paths.gaps[1].starts_with("2 lines"), "{:?}", paths.gaps);
+        assert_eq!(paths.gaps[1], "damage in 2 lines of the recording of paths");
         assert!(Paths::of(b"kwab-paths 2\n").is_err() && Paths::of(b"").is_err());
     }
 
@@ -155,6 +157,6 @@ mod tests {
         let paths = Paths::of(text.as_bytes()).expect("a recording");
         assert_eq!(paths.blocks.len(), 8200);
         assert_eq!(paths.blocks.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>(), MOST_CODE);
-        assert_eq!(paths.gaps, ["8 lines of the recording of paths are damaged"]);
+        assert_eq!(paths.gaps, ["damage in 8 lines of the recording of paths"]);
     }
 }
