@@ -21,7 +21,8 @@ const MOST_LOSSES: usize = 16;
 /// # Errors
 /// The first of `dumps`.
 pub fn of_dumps<E>(dumps: impl IntoIterator<Item = Result<Dump, E>>) -> Result<Trace, E> {
-    let mut events = Events { trace: Trace::new(Origin::Recording), begun: HashMap::new(), at: 0, line: 0, calls: 0 };
+    let mut events =
+        Events { trace: Trace::new(Origin::Recording), begun: HashMap::new(), at: 0, line: 0, calls: 0, died: false };
     let mut rings = Trace::new(Origin::Rings);
     rings
         .gaps
@@ -35,10 +36,12 @@ pub fn of_dumps<E>(dumps: impl IntoIterator<Item = Result<Dump, E>>) -> Result<T
         losses.dedup();
         losses.truncate(MOST_LOSSES);
     }
+    let died = events.died;
     let mut trace = events.finish();
     if trace.calls() == 0 {
         trace = rings;
     }
+    trace.gaps.extend(died.then(|| "the kernel died in this run: kwab triage says of what".to_owned()));
     trace.gaps.extend(losses);
     Ok(trace)
 }
@@ -54,6 +57,8 @@ struct Events {
     line: u64,
     /// Calls that began.
     calls: u32,
+    /// Whether the kernel panicked.
+    died: bool,
 }
 
 /// A call that began.
@@ -104,6 +109,7 @@ impl Events {
                     self.unreturned(pid, begun);
                     self.trace.push(pid, self.at, What::End(ended(&exit)));
                 }
+                AnyRecord::Panic(_) => self.died = true,
                 _ => {}
             }
         }

@@ -330,6 +330,16 @@ fn a_trace_with_gaps_says_that_a_difference_may_lie_in_them() {
 }
 
 #[test]
+fn a_run_whose_kernel_died_is_not_a_whole_one() {
+    let lived = [entry(2, 39, [0; 6]), exit(2, 39, 2, "")];
+    let died = "\"type\":\"panic\",\"message\":\"demo\"".to_owned();
+    let rows = |rows: &[String]| recorded(&rows.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(rows(&lived).gaps.is_empty());
+    let trace = rows(&[lived[0].clone(), lived[1].clone(), died]);
+    assert_eq!((trace.calls(), trace.gaps.first().is_some_and(|gap| gap.contains("died"))), (1, true));
+}
+
+#[test]
 fn text_is_strace_when_most_of_its_first_lines_are() {
     assert!(is_strace(START.as_bytes()));
     assert!(is_strace(b"[pid   12] 10:02:03.5 close(3) = 0 <0.000010>\n"));
