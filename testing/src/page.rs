@@ -17,6 +17,8 @@ use crate::contracts::verdict::Verdict;
 use crate::exam::row as exam;
 use crate::fuzz::record::Record;
 use crate::kernel::Safety;
+use crate::linux_crashes::kit::Architecture;
+use crate::linux_crashes::rows::{self, WayRow};
 use crate::mutants::report::{self, Record as Mutants};
 use crate::paths;
 use crate::results::{Circumstances, Kept, kept};
@@ -61,6 +63,9 @@ pub fn render() -> Result<Page> {
     writer.exam()?;
     writer.mutants()?;
     writer.fuzz()?;
+    for on in [Architecture::Amd64, Architecture::Arm64] {
+        writer.linux_crashes(on)?;
+    }
     Ok(Page { text: writer.text, gaps: writer.gaps })
 }
 
@@ -267,6 +272,23 @@ impl Writer {
         };
         self.heading(title, command, &circumstances);
         self.line(results.table(&coverage::answered()?).trim_end());
+        Ok(())
+    }
+
+    fn linux_crashes(&mut self, on: Architecture) -> Result<()> {
+        let title = format!("Deaths of Debian's Linux, {}", on.name());
+        let command = format!("cargo xtask linux-crashes --arch {}", on.name());
+        let name = format!("linux-crashes-{}", on.name());
+        let Some(Kept { circumstances, results }) = self.load::<Vec<WayRow>>(&name, &title, &command)? else {
+            return Ok(());
+        };
+        let Circumstances { date, commit, linux, qemu } = circumstances;
+        let _ = writeln!(
+            self.text,
+            "\n## {title}\n\n`{command}`, {date}, `kwab` at commit {commit}, Linux {linux}, QEMU {qemu}.\n\nWhat `kwab` \
+             says of the serial log of each death, against what is known about it.\n"
+        );
+        self.line(rows::markdown(&results).trim_end());
         Ok(())
     }
 

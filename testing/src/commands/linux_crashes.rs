@@ -19,17 +19,17 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, Result, ensure};
 use clap::Args;
-use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::binary;
 use crate::linux_crashes::kit::{Architecture, Kit};
-use crate::linux_crashes::score::{self, Answer};
+use crate::linux_crashes::rows::{self, Cell, WayRow};
+use crate::linux_crashes::score;
 use crate::linux_crashes::variety::{self, Varied};
 use crate::linux_crashes::ways::{self, Check, Healthy, Table, Way};
 use crate::linux_crashes::{Log, healthy, kept, kept_healthy, kept_varied, provoke, varied};
 use crate::paths;
-use crate::results::junit::{Case, Outcome};
+use crate::results::junit::Case;
 use crate::results::{self, Circumstances};
 use crate::setup::Consent;
 
@@ -64,34 +64,9 @@ impl LinuxCrashesArguments {
     }
 }
 
-/// A row of the table.
-#[derive(Debug, Serialize)]
-struct WayRow {
-    name: String,
-    class: String,
-    /// Whether Linux printed what was asked for.
-    provoked: bool,
-    checks: BTreeMap<Check, Cell>,
-    answer: Answer,
-}
-
-/// A cell of the table.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-enum Cell {
-    /// Passed, and not listed as open.
-    Ok,
-    /// Passed, although it is listed as not passed yet.
-    Stale,
-    /// Not passed, as it is listed.
-    Open,
-    /// Not passed, and not listed as open.
-    Wrong,
-}
-
 /// Runs the command.
 pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCode> {
-    let began = Circumstances::now();
+    let mut began = Circumstances::now();
     let table = ways::table()?;
     let kwab = binary::kwab()?;
     let out = match &arguments.out {
@@ -103,6 +78,7 @@ pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCo
     if let Some(kit) = &kit {
         fs::copy(&kit.module, out.join("crashme.ko")).context("cannot keep the module")?;
         paths::write(&out.join("release"), kit.release.as_bytes())?;
+        began.linux.clone_from(&kit.release);
     }
     let session = Session { arguments, table: &table, kwab: &kwab, out: &out, kit: kit.as_ref() };
     let rows = session.rows()?;
@@ -112,7 +88,7 @@ pub fn run(arguments: &LinuxCrashesArguments, consent: Consent) -> Result<ExitCo
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&rows)?);
     } else {
-        totals(&rows);
+        println!("{}", rows::total(&rows));
     }
     let name = format!("linux-crashes-{}", arguments.arch.name());
     let complete = arguments.only.is_empty() && arguments.healthy.is_none() && !arguments.kept;
@@ -135,7 +111,7 @@ struct Session<'a> {
 impl Session<'_> {
     fn rows(&self) -> Result<Vec<WayRow>> {
         if !self.arguments.json {
-            println!("{:<20} {:<24} {}", "way", "class", columns().map(|name| format!("{name:<11}")).concat());
+            println!("{:<20} {:<24} {}", "way", "class", rows::columns().map(|name| format!("{name:<11}")).concat());
         }
         let mut rows = Vec::new();
         if let Some(last) = self.arguments.healthy {
@@ -198,74 +174,18 @@ impl Session<'_> {
     fn lived_row(&self, name: &str, log: &Log) -> Result<WayRow> {
         let answer = score::ask(self.kwab, &log.file, self.out)?;
         let checks = BTreeMap::from([(Check::Recognised, Cell::of(!answer.died, false))]);
-        let row = WayRow { name: name.to_owned(), class: "healthy".to_owned(), provoked: log.provoked, checks, answer };
+        let row =
+            WayRow { name: name.to_owned(), class: rows::HEALTHY.to_owned(), provoked: log.provoked, checks, answer };
         self.show(&row);
         Ok(row)
     }
 
     fn show(&self, row: &WayRow) {
         if !self.arguments.json {
-            let cells = [if row.provoked { "ok" } else { "WRONG" }].into_iter();
-            let cells = cells.chain(Check::ALL.map(|check| row.checks.get(&check).map_or("-", |cell| cell.word())));
-            let cells: String = cells.map(|word| format!("{word:<11}")).collect();
+            let cells: String = row.cells().map(|word| format!("{word:<11}")).concat();
             println!("{:<20} {:<24} {}", row.name, row.class, cells.trim_end());
         }
     }
-}
-
-impl Cell {
-    fn of(passed: bool, open: bool) -> Self {
-        match (passed, open) {
-            (true, false) => Self::Ok,
-            (true, true) => Self::Stale,
-            (false, true) => Self::Open,
-            (false, false) => Self::Wrong,
-        }
-    }
-
-    fn word(self) -> &'static str {
-        match self {
-            Self::Ok => "ok",
-            Self::Stale => "ok (open)",
-            Self::Open => "open",
-            Self::Wrong => "WRONG",
-        }
-    }
-}
-
-impl WayRow {
-    fn case(&self, judge: &str) -> Case {
-        let wrong = self.checks.iter().filter(|(_, cell)| **cell == Cell::Wrong).map(|(check, _)| check.name());
-        let unprovoked = (!self.provoked).then_some("not provoked");
-        let wrong: Vec<&str> = unprovoked.into_iter().chain(wrong).collect();
-        let outcome = match wrong.as_slice() {
-            [] => Outcome::Pass,
-            _ => Outcome::Failure(format!("{} ({})", wrong.join(", "), self.answer.headline)),
-        };
-        Case { class: judge.to_owned(), name: self.name.clone(), outcome }
-    }
-}
-
-/// The titles of the columns behind the class.
-fn columns() -> [&'static str; 7] {
-    let [recognised, class, function, cpu, comm, line] = Check::ALL.map(Check::name);
-    ["provoked", recognised, class, function, cpu, comm, line]
-}
-
-/// Prints how many rows pass each check, of those that have a truth for it.
-fn totals(rows: &[WayRow]) {
-    let died: Vec<&WayRow> = rows.iter().filter(|row| row.class != "healthy").collect();
-    let provoked = died.iter().filter(|row| row.provoked).count();
-    let mut line = format!("{:<20} {:<24} {:<11}", "in all", "", format!("{provoked}/{}", died.len()));
-    for check in Check::ALL {
-        let cells: Vec<Cell> = died.iter().filter_map(|row| row.checks.get(&check).copied()).collect();
-        let right = cells.iter().filter(|cell| matches!(cell, Cell::Ok | Cell::Stale)).count();
-        line.push_str(&format!("{:<11}", format!("{right}/{}", cells.len())));
-    }
-    println!("{}", line.trim_end());
-    let lived: Vec<&WayRow> = rows.iter().filter(|row| row.class == "healthy").collect();
-    let false_deaths = lived.iter().filter(|row| row.answer.died).count();
-    println!("{} healthy boots, {false_deaths} misread as deaths", lived.len());
 }
 
 /// The truth about every log, for programs that read the logs without this command.

@@ -4,12 +4,13 @@
 //! `testing/linux-crashes` holds the guest's side: a kernel module with a function per way to die, the init that
 //! provokes one, and `ways.toml`, the table of ways with the truth about each. [`kit`] fetches the kernel with its
 //! headers and builds the module, [`ways`] reads the table, [`provoke`] boots one way and keeps the log, [`score`]
-//! compares what `kwab` says with the truth.
+//! compares what `kwab` says with the truth, [`rows`] is the table of it.
 //!
 //! Each way gets a machine of its own, so that a log holds one death. Healthy boots, those of the table and those that
 //! [`variety`] draws, must give no death at all.
 
 pub mod kit;
+pub mod rows;
 pub mod score;
 pub mod variety;
 pub mod ways;
