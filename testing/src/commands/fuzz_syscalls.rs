@@ -63,9 +63,12 @@ pub struct FuzzSyscallsArguments {
     /// Leave findings as they are.
     #[arg(long)]
     no_shrink: bool,
-    /// Go on with the totals that are kept.
+    /// Begin the totals at zero, instead of adding to those that are kept.
     #[arg(long)]
-    append: bool,
+    restart: bool,
+    /// Whether this is the part of the test of everything, which counts for nothing.
+    #[arg(skip)]
+    slice: bool,
 }
 
 impl FuzzSyscallsArguments {
@@ -84,7 +87,8 @@ impl FuzzSyscallsArguments {
             without: Vec::new(),
             only: Vec::new(),
             no_shrink: false,
-            append: false,
+            restart: true,
+            slice: true,
         }
     }
 
@@ -112,9 +116,12 @@ pub fn run(arguments: &FuzzSyscallsArguments, consent: Consent) -> Result<ExitCo
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
     let began = Circumstances::now();
     let bench = Bench::new(arguments.kernel, consent)?;
-    let name = if arguments.kernel == Which::Ours { "fuzz" } else { "fuzz-linux" };
-    let before = if arguments.append { results::kept::<Record>(name)? } else { None };
-    let mut record = before.map(|kept| kept.results).unwrap_or_default();
+    let name = match (arguments.kernel, arguments.slice) {
+        (_, true) => "fuzz-slice",
+        (Which::Ours, false) => record::NAME,
+        _ => "fuzz-linux",
+    };
+    let mut record = if arguments.restart { Record::default() } else { Record::so_far(name)? };
     let started = Instant::now();
     let mut failures = Vec::new();
     let last = arguments.seed + if arguments.minutes.is_some() { u64::MAX / 2 } else { arguments.count };
@@ -122,7 +129,7 @@ pub fn run(arguments: &FuzzSyscallsArguments, consent: Consent) -> Result<ExitCo
         if arguments.minutes.is_some_and(|most| started.elapsed() >= Duration::from_secs(most * 60)) {
             break;
         }
-        failures.extend(one(&bench, &arguments.case(seed), arguments, &mut record)?);
+        failures.extend(one(&bench, &arguments.case(seed), (arguments, &began.commit), &mut record)?);
         results::keep(name, arguments.only.is_empty() && arguments.without.is_empty(), began.clone(), &record)?;
     }
     let answered = coverage::answered()?;
@@ -131,7 +138,12 @@ pub fn run(arguments: &FuzzSyscallsArguments, consent: Consent) -> Result<ExitCo
 }
 
 /// Runs one case; what it found, each as a line.
-fn one(bench: &Bench, case: &Case, arguments: &FuzzSyscallsArguments, record: &mut Record) -> Result<Vec<String>> {
+fn one(
+    bench: &Bench,
+    case: &Case,
+    (arguments, commit): (&FuzzSyscallsArguments, &str),
+    record: &mut Record,
+) -> Result<Vec<String>> {
     let answer = bench.run(case)?;
     let mut findings = answer.report.findings.clone();
     findings.extend(record::forbidden(&answer));
@@ -139,7 +151,7 @@ fn one(bench: &Bench, case: &Case, arguments: &FuzzSyscallsArguments, record: &m
     let (programs, calls) = answer.report.done.map_or((0, 0), |done| (done.0, done.1));
     let word = if findings.is_empty() { "ok" } else { "FINDING" };
     println!("{word:<8} {machine}: {programs} programs, {calls} calls, {:.0} s", answer.seconds);
-    record.note(case, &answer, findings.clone());
+    record.note((case, commit), &answer, findings.clone());
     let Some(first) = findings.first() else { return Ok(Vec::new()) };
     findings.iter().for_each(|finding| println!("         {}: {}", finding.kind, finding.text));
     answer.triage.iter().for_each(|line| println!("         triage: {line}"));

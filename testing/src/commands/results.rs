@@ -4,7 +4,8 @@
 //! The page is nothing but those files in tables: contracts, suites, benchmarks, each with the day, the commit and the
 //! versions it was measured with, and the rows of each that are furthest from Linux with what they would need
 //! (`testing/needs.toml`). A judge that has not run completely here keeps the section that the page has, with the day
-//! and the commit of its run; without one the page says so. `--check` fails in both cases.
+//! and the commit of its run; without one the page says so. `--check` fails in both cases. The hours of the fuzzer of
+//! system calls add up over machines: `testing/data/fuzz/record.json` keeps them.
 
 use std::process::ExitCode;
 
@@ -12,6 +13,7 @@ use anyhow::{Result, bail, ensure};
 use clap::Args;
 
 use crate::exam::row;
+use crate::fuzz::record::Record;
 use crate::paths;
 use crate::{page, results};
 
@@ -30,6 +32,7 @@ pub fn run(arguments: &ResultsArguments) -> Result<ExitCode> {
     paths::write(&file, page.text.as_bytes())?;
     println!("{}", paths::shown(&file));
     excerpt()?;
+    Record::commit()?;
     page.gaps.iter().for_each(|gap| eprintln!("missing: {gap}"));
     let failed = arguments.check && !page.gaps.is_empty();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })

@@ -4,18 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use super::shrink::Shrunk;
 use super::{Answer, Case, Count, Finding};
-use crate::paths;
+use crate::{paths, results};
 
 /// One seed on one machine.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct SeedRow {
     /// The seed of the run's choices.
     pub seed: u64,
+    /// The commit of the kernel, with `+` behind it when files differed from it.
+    pub commit: String,
     /// Number of CPUs of the machine.
     pub cpus: u32,
     /// Memory of the machine in MiB.
@@ -76,13 +78,48 @@ pub fn forbidden(answer: &Answer) -> Vec<Finding> {
     wrong.map(|(name, why)| Finding { kind: "privilege".into(), text: text(name, why), programs: Vec::new() }).collect()
 }
 
+/// The name under which the runs on this kernel are kept.
+pub const NAME: &str = "fuzz";
+
+/// Where the repository keeps the runs of all machines.
+fn committed() -> PathBuf {
+    paths::root().join("testing/data/fuzz/record.json")
+}
+
 impl Record {
+    /// What was kept on this machine; of this kernel also what the repository keeps, where this machine has no more.
+    ///
+    /// # Errors
+    /// When a file cannot be read.
+    pub fn so_far(name: &str) -> Result<Self> {
+        if let Some(kept) = results::kept::<Self>(name)? {
+            return Ok(kept.results);
+        }
+        let file = committed();
+        if name != NAME || !file.is_file() {
+            return Ok(Self::default());
+        }
+        serde_json::from_str(&paths::read(&file)?).with_context(|| paths::shown(&file))
+    }
+
+    /// Keeps what was found on this machine in the repository, for the next machine to add to.
+    ///
+    /// # Errors
+    /// When a file cannot be read or written.
+    pub fn commit() -> Result<()> {
+        let Some(kept) = results::kept::<Self>(NAME)? else { return Ok(()) };
+        let mut text = serde_json::to_vec(&kept.results)?;
+        text.push(b'\n');
+        paths::write(&committed(), &text)
+    }
+
     /// Takes an answer.
-    pub fn note(&mut self, case: &Case, answer: &Answer, findings: Vec<Finding>) {
+    pub fn note(&mut self, (case, commit): (&Case, &str), answer: &Answer, findings: Vec<Finding>) {
         let counted: u64 = answer.report.counts.values().map(|count| count.made).sum();
         let programs = answer.report.done.map_or(0, |done| done.0);
         self.rows.push(SeedRow {
             seed: case.seed,
+            commit: commit.to_owned(),
             cpus: case.cpus,
             memory: case.memory,
             seconds: answer.seconds,
@@ -136,6 +173,13 @@ impl Record {
             list("", self.hours(|row| row.cpus)),
             list(" MiB", self.hours(|row| row.memory))
         );
+        if let Some(last) = self.rows.iter().rposition(|row| !row.findings.is_empty()) {
+            let since = &self.rows[last + 1..];
+            let hours: f64 = since.iter().map(|row| row.seconds / 3600.0).sum();
+            let _ = writeln!(text, "\nSince the last finding: {hours:.2} machine-hours, {} runs.", since.len());
+        }
+        let commits: BTreeSet<&str> = self.rows.iter().map(|row| row.commit.as_str()).collect();
+        let _ = writeln!(text, "\nKernels: {}.", commits.into_iter().collect::<Vec<_>>().join(", "));
         let uncovered = self.uncovered(answered);
         let (all, never) = (answered.len(), NEVER.iter().filter(|row| answered.contains(row.0)).count());
         let _ = write!(
@@ -213,14 +257,27 @@ mod tests {
     #[test]
     fn counts_add_up_and_what_never_succeeded_is_named() {
         let mut record = Record::default();
-        record.note(&case(), &answer(&["FUZZ-CALL read 10 0 9", "FUZZ-CALL chroot 2 0 1"]), Vec::new());
-        record.note(&case(), &answer(&["FUZZ-CALL read 5 0 14", "FUZZ-CALL write 2 2 "]), Vec::new());
+        record.note((&case(), "abc"), &answer(&["FUZZ-CALL read 10 0 9", "FUZZ-CALL chroot 2 0 1"]), Vec::new());
+        record.note((&case(), "abc"), &answer(&["FUZZ-CALL read 5 0 14", "FUZZ-CALL write 2 2 "]), Vec::new());
         assert_eq!(record.counts["read"], Count { made: 15, succeeded: 0, errors: vec![9, 14] });
         let answered = ["read", "write", "chroot"].map(str::to_owned).into();
         assert_eq!(record.uncovered(&answered), ["read"]);
         let table = record.table(&answered);
         assert!(table.contains("| 0.02 | 1 | 0 | 19 | 0 |"), "{table}");
+        assert!(table.contains("Kernels: abc.") && !table.contains("Since the last finding"), "{table}");
         assert!(table.contains("Of 3 calls that the kernel answers 1 succeeded at least once; 1 cannot"), "{table}");
+    }
+
+    #[test]
+    fn hours_since_the_last_finding_are_told() {
+        let mut record = Record::default();
+        let found = Finding { kind: "hang".into(), text: "no heartbeat".into(), programs: Vec::new() };
+        for findings in [Vec::new(), vec![found], Vec::new(), Vec::new()] {
+            record.note((&case(), "abc"), &answer(&[]), findings);
+        }
+        let table = record.table(&BTreeSet::new());
+        assert!(table.contains("| 0.04 | 1 |"), "{table}");
+        assert!(table.contains("Since the last finding: 0.02 machine-hours, 2 runs."), "{table}");
     }
 
     #[test]
