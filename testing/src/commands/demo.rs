@@ -94,7 +94,7 @@ fn kwab(words: &[&str]) -> Result<()> {
 
 fn show(words: &[&str], may_find: bool) -> Result<()> {
     println!("$ kwab {}", words.join(" "));
-    let status = Call::new(paths::target().join("debug/kwab")).args(words).folder(paths::root()).show_status()?;
+    let status = Call::new(binary::path()).args(words).folder(paths::root()).show_status()?;
     ensure!(status.success() || may_find && status.code() == Some(1), "kwab {} ended with {status}", words[0]);
     Ok(())
 }

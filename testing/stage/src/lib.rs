@@ -29,6 +29,9 @@ const REDRAWN: Duration = Duration::from_millis(200);
 /// (what procedural macros share with a program is built as the program has it).
 pub const CHOSEN: [&str; 8] = ["--package", "testing", "--package", "kwab-cli", "--bin", "xtask", "--bin", "kwab"];
 
+/// The profile of a first `cargo xtask demo`, and the folder of what it builds below `target`.
+pub const QUICK: &str = "quick";
+
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ended {

@@ -1,7 +1,8 @@
 //! The way into `cargo xtask`: builds the program of that name, saying how far it is, and becomes it.
 //!
 //! This package depends on nothing, so that it is there a second after a clone; `cargo run --quiet` would build the
-//! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing.
+//! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing. The demonstration on
+//! a machine that has built nothing yet is built without optimisation: a newcomer waits for it.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
@@ -11,7 +12,7 @@ use stage::Ended;
 
 fn main() -> ExitCode {
     let enter = || -> io::Result<ExitCode> {
-        let program = env::current_exe()?.with_file_name("xtask");
+        let mut program = env::current_exe()?.with_file_name("xtask");
         let mut build = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
         build.arg("build").args(stage::CHOSEN);
         if let Some(folder) = env::var_os("CARGO_MANIFEST_DIR") {
@@ -20,6 +21,10 @@ fn main() -> ExitCode {
                 path.push("/../Cargo.toml");
                 path
             }]);
+        }
+        if env::args_os().nth(1).is_some_and(|command| command == "demo") && !program.exists() {
+            build.args(["--profile", stage::QUICK]);
+            program = program.with_file_name("..").join(stage::QUICK).join("xtask");
         }
         match stage::run("building cargo xtask and kwab", &mut build, None)? {
             Some(Ended { status, .. }) if status.success() => {
