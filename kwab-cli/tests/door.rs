@@ -70,6 +70,33 @@ fn a_file_alone_is_judged() {
 }
 
 #[test]
+fn several_logs_are_a_list_of_the_crashes_in_them() {
+    let folder = folder();
+    let at = folder.path();
+    fs::write(at.join("three.log"), three_crashes()).expect("written");
+    fs::write(at.join("quiet.log"), "Linux version 6.1.0\nall is well\n").expect("written");
+    let dump = imported(at, "kevlar-panic-socket");
+    let names = ["three.log", "quiet.log", "kevlar-panic-socket.log", dump.as_str()];
+    let output = run(at, &names);
+    assert_eq!(text(&output.stderr), "kwab: quiet.log: no crash in this log\n");
+    assert_eq!(output.status.code(), Some(0));
+    let listed = run(at, &[&["list", "--json"], &names[..]].concat());
+    let catalogue: Value = serde_json::from_slice(&listed.stdout).expect("JSON");
+    let dumps = catalogue["groups"].as_array().expect("groups").iter().flat_map(|group| {
+        group["dumps"].as_array().expect("dumps").iter().map(|dump| dump["file"].as_str().expect("a name").to_owned())
+    });
+    let mut dumps: Vec<String> = dumps.collect();
+    dumps.sort();
+    let mut wanted = vec!["kevlar-panic-socket.log".to_owned(), dump, "three.log".to_owned()];
+    wanted.extend(["three.log".to_owned(), "three.log".to_owned()]);
+    wanted.sort();
+    assert_eq!(dumps, wanted);
+    let missing = run(at, &["three.log", "absent.log"]);
+    assert_eq!(missing.status.code(), Some(2), "{}", text(&missing.stderr));
+    assert!(text(&missing.stdout).contains("double free of frame"), "the others are listed all the same");
+}
+
+#[test]
 fn crashes_of_a_log_are_chosen_by_number() {
     let folder = folder();
     let at = folder.path();

@@ -38,7 +38,6 @@ fn files_of_the_wrong_kind_are_named_and_told_what_they_are() {
     refused(at, &["export", "text.kwab", "--to", "json"], "is text");
     refused(at, &["cat", "text.kwab", "log"], "is text");
     refused(at, &["salvage", "text.kwab", "-o", "good.kwab"], "is text");
-    refused(at, &["list", "text.kwab"], "is text");
     refused(at, &["import", "dir"], "dir: is a directory");
     refused(at, &["import", "empty.log"], "empty.log: is empty: 0 bytes");
     refused(at, &["import", "absent.log"], "absent.log: no such file");

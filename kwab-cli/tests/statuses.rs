@@ -89,7 +89,7 @@ const TABLE: &[(i32, &str)] = &[
     (3, "list quiet flipped"),
     (3, "list mixed"),
     (2, "list quiet absent crash"),
-    (2, "list text"),
+    (0, "list text"),
     (2, "list quiet --filter pdi:2"),
     (0, "diff quiet quiet"),
     (1, "diff quiet crash"),

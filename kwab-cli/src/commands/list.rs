@@ -4,7 +4,8 @@
 //! A catalogue of dumps: what triage concludes, how sure it is, where, who, when, damage; dumps of the same bug
 //! together, the most frequent first. Directories are searched for files that end in `.kwab`; one that `kwab index`
 //! has indexed is answered from its index, and only what differs from that is read. Of more than 10,000 files only the
-//! directories are looked at, and a remark says so; `--check files` looks at each. `--regressions` keeps the crashes of
+//! directories are looked at, and a remark says so; `--check files` looks at each. A log that is named stands for the
+//! crashes in it. `--regressions` keeps the crashes of
 //! the newest build (or of `--build`) whose signature no older build has; a build is as old as its first dump.
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump, or dumps that are there were not
 //! listed; 2: a path that was named cannot be read; the others are listed all the same.
@@ -14,15 +15,17 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Result;
+use kwab::model::DumpFile;
 use kwab::report::catalogue::{Catalogue, CatalogueEntry, FIELDS, Order};
 use kwab::report::filter::Filter;
 
+use super::log::{self, Beginning};
 use crate::catalogue::row::Row;
 use crate::catalogue::scan::Found;
 use crate::catalogue::store::{Gathered, Gathering, Groups, Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
-use crate::failure::{DAMAGED, FAILED, say, shown};
+use crate::failure::{DAMAGED, FAILED, about, say, shown};
 use crate::fleet::Look;
 use crate::inputs;
 use crate::output::{self, Style};
@@ -215,9 +218,9 @@ fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
             filling.copy(&opened.store, path, |_| true)?;
             continue;
         }
-        // A file that was named must be a dump; one that was found may be anything.
+        // A file that was named must be a dump or a log; one that was found may be anything.
         let mut rows = Vec::new();
-        for dump in super::open_all(path) {
+        for dump in named(path) {
             match dump {
                 Ok(file) => rows.push(row::of_dump(file, arguments.quick, &shown(path), 0)),
                 Err(error) => {
@@ -231,6 +234,20 @@ fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
     filling.end()?;
     store.settle(&[])?;
     Ok(All { store, folder: PathBuf::new(), is_readable, is_partial })
+}
+
+/// The dumps of a file that was named, or what its log becomes; a log in which nothing is recognised has none.
+fn named(path: &Path) -> Vec<Result<DumpFile>> {
+    let Ok(Beginning::Other(text)) = log::beginning(path) else { return super::open_all(path).collect() };
+    match log::crashes(path, text) {
+        Ok(Some(Ok(dumps))) => dumps,
+        Ok(Some(Err(quiet))) => {
+            say(&about(path, quiet.line()));
+            Vec::new()
+        }
+        Ok(None) => super::open_all(path).collect(),
+        Err(error) => vec![Err(error)],
+    }
 }
 
 const fn order(sort: Sort) -> Order {
@@ -314,8 +331,8 @@ mod tests {
         }
         if with_log {
             let log = pair.join("serial.log");
-            let (_, dumps) = super::super::log::everything(&log, None).expect("read");
-            let dumps = dumps.into_iter().map(|one| super::super::log::opened(&log, one).expect("a dump"));
+            let (_, dumps) = log::everything(&log, None).expect("read");
+            let dumps = dumps.into_iter().map(|one| log::opened(&log, one).expect("a dump"));
             let rows = dumps.map(|dump| row::of_dump(dump, false, "serial.log", 0)).collect();
             filling.put_named(Path::new("serial.log"), rows).expect("put");
         }

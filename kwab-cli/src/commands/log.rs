@@ -48,6 +48,17 @@ impl Quiet {
         opened(path, self.dumps.into_iter().next().ok_or_else(nothing)?)
     }
 
+    /// The same in one line.
+    pub(super) fn line(&self) -> String {
+        match &self.report.unexplained {
+            Some(death) => {
+                let said = kwab::plain::line(death.problem.trim());
+                format!("no crash that kwab can read; line {} may announce a death: {said}", death.line)
+            }
+            None => "no crash in this log".to_owned(),
+        }
+    }
+
     /// What was looked for, and what a line may mean that was not understood.
     pub(super) fn text(&self) -> String {
         let lines = units::count(self.report.lines, "line", "lines");
@@ -90,6 +101,27 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
         say(path, crashes, report.cut.as_deref());
     }
     Ok(Some(Found::Dump(file)))
+}
+
+/// The crashes of a log, or its recording when nothing died; what was looked for when nothing in it is recognised.
+/// `None` when it is not a log.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(super) fn crashes(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Result<Vec<Result<DumpFile>>, Quiet>>> {
+    let Some(Imported { report, dumps, is_log }) = imported(path, text)? else { return Ok(None) };
+    if is_log && !is_recognised(&report, &dumps) {
+        return Ok(Some(Err(Quiet { report, dumps })));
+    }
+    let held = dumps.len();
+    let died = dumps.iter().any(|dump| dump.summary.number > 0);
+    let numbered = dumps.into_iter().zip(1..).filter(|(dump, _)| !died || dump.summary.number > 0);
+    let files = numbered.map(|(dump, number)| {
+        let mut file = opened(path, dump)?;
+        (file.number, file.dumps) = (number, held);
+        Ok(file)
+    });
+    Ok(Some(Ok(files.collect())))
 }
 
 /// Everything that a log becomes, in its order, when something in it is recognised.

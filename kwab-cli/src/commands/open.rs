@@ -1,7 +1,8 @@
 //! `kwab FILE|LOG|DIR…`
 //!
 //! Does what fits: judges one dump or serial log as `kwab triage` does; opens `kwab tui` on a directory or on several
-//! files, and prints `kwab list` of them when stdin or stdout is not a terminal. The status is that of the command.
+//! dumps, and prints `kwab list` of them when one is a log, or stdin or stdout not a terminal. The status is that of the
+//! command.
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};
@@ -10,6 +11,7 @@ use std::process::ExitCode;
 use anyhow::{Result, bail};
 use clap::{CommandFactory as _, Parser as _};
 
+use super::log::Beginning;
 use crate::cli::Arguments;
 use crate::failure::{is_stdio, shown};
 
@@ -34,10 +36,15 @@ pub(super) fn run(given: Arguments) -> Result<ExitCode> {
     super::run(arguments)
 }
 
-/// Whether the interface opens for these paths.
+/// Whether the interface opens for these paths: it browses dumps, not logs.
 pub(super) fn browses(paths: &[PathBuf]) -> bool {
     let many = paths.len() > 1 || paths.first().is_some_and(|path| path.is_dir());
-    many && io::stdin().is_terminal() && io::stdout().is_terminal()
+    many && io::stdin().is_terminal() && io::stdout().is_terminal() && !paths.iter().any(|path| is_log(path))
+}
+
+/// Whether a file begins as no dump does.
+fn is_log(path: &Path) -> bool {
+    path.is_file() && matches!(super::log::beginning(path), Ok(Beginning::Other(_)))
 }
 
 /// Whether a name may have been meant for a command: dumps and logs have a folder or an ending.
