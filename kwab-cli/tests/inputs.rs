@@ -255,7 +255,7 @@ fn an_old_report_that_was_printed_is_no_crash_of_this_boot_and_no_banner_hides_o
     let cut = banner("6.1.0-18-amd64") + &report("6.1");
     for lines in [two, cut, report("5.4.0-1-amd64"), banner("5.4.0-1-amd64") + &report("5.4.0-1-amd64")] {
         let (status, said) = triaged(lines);
-        assert!(status == Some(1) && said.starts_with("kernel oops in evil[999]"), "{said}");
+        assert!(status == Some(1) && said.starts_with("kernel oops") && said.contains("running evil[999]"), "{said}");
     }
 }
 

@@ -374,7 +374,7 @@ fn a_long_recording_says_that_it_was_looked_at_in_part_until_somebody_asks_for_a
     assert!(std::fs::metadata(&path).unwrap().len() > 32 << 20);
     let mut driven = Driven::new(&path, (100, 24));
     let screen = driven.screen();
-    assert!(screen.contains("partly analysed, W") && screen.contains("analysed 3 of"), "{screen}");
+    assert!(screen.contains("part analysed · W: all") && screen.contains("analysed 3 of"), "{screen}");
     // What is not concluded from is there to be looked at.
     assert!(driven.keys(&["5"]).app.workspace().view().unwrap().len() >= common::dumps::LONG_EVENTS);
     driven.keys(&["1", "W"]);

@@ -80,7 +80,7 @@ fn standing(app: &App) -> Line {
         Some(report) if !report.completeness.defects.is_empty() => {
             Line::of(Tone::Alarm, format!("⚠ {} damaged", report.completeness.defects.len()))
         }
-        Some(_) if !crash.skipped().is_empty() => Line::of(Tone::Care, "partly analysed, W"),
+        Some(_) if !crash.skipped().is_empty() => Line::of(Tone::Care, "part analysed · W: all"),
         Some(report) if report.completeness.complete => Line::of(Tone::Good, "complete"),
         Some(report) => Line::of(Tone::Care, format!("{} missing", report.completeness.missing.len())),
     }

@@ -7,6 +7,7 @@ use std::ops::Deref;
 
 use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
 
+use super::headline;
 use super::quote::text;
 use crate::decode::{Values, has_address, vector_of, without_debug_location};
 use crate::model::{Case, Death, Located, RecordRef, program_name};
@@ -237,35 +238,8 @@ impl Postmortem {
     /// A line that says what died, for the head of a report.
     #[must_use]
     pub fn headline(&self, case: &Case<'_>) -> String {
-        let who = match (self.program.is_empty(), self.pid) {
-            (false, Some(pid)) => format!("{}[{pid}]", self.program),
-            (false, None) => self.program.clone(),
-            (true, Some(pid)) => format!("process {pid}"),
-            (true, None) => "a process".to_owned(),
-        };
-        if self.kind == Some(CauseKind::FATAL_SIGNAL) {
-            let signal = self.signal.and_then(signal_name).unwrap_or_else(|| "a signal".to_owned());
-            let place = self.ip.map(|ip| format!(" at ip={ip:#x}")).unwrap_or_default();
-            return format!("{who} died of {signal}{place}");
-        }
-        if self.kind == Some(CauseKind::LIVE) {
-            let first = self.message.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-            let message = if first.is_empty() { String::new() } else { format!(": {first}") };
-            return format!("nothing died (live dump){message}");
-        }
         if self.is_known() {
-            let what = match self.kind {
-                Some(CauseKind::SYSRQ) => "panic (sysrq)",
-                Some(CauseKind::NMI) => "stopped (nmi)",
-                _ => in_words(self.kind, &self.message).unwrap_or(self.kind_name()).trim_start_matches("kernel "),
-            };
-            // The line that only says where a panic was raised says less than the next one.
-            let says = |line: &&str| !line.trim().is_empty() && !line.trim_start().starts_with("panicked at ");
-            let first = self.message.lines().find(says).or_else(|| self.message.lines().next()).unwrap_or_default();
-            let pid = self.pid.map(|_| format!(" in {who}")).unwrap_or_default();
-            let first = first.trim_start_matches("kernel ");
-            let message = if first.is_empty() { String::new() } else { format!(": {first}") };
-            return format!("kernel {what}{pid}{message}");
+            return headline::of(&self.death);
         }
         let reason = case.identities.first().and_then(|identity| identity.reason);
         match reason {

@@ -33,6 +33,7 @@ mod evidence;
 pub mod finding;
 pub mod forms;
 mod frame;
+pub(crate) mod headline;
 pub mod images;
 pub mod invariants;
 pub mod keepers;

@@ -173,7 +173,7 @@ pub(super) fn jump_to_data(ctx: &Context<'_, '_>) -> Vec<Claim> {
         }
         None if is_present(ctx) => Claim::new(format!("{who} jumped to {ip:#x}, a page that may not be executed"))
             .because(0.45, "the page is present, and the fetch was refused", death.registers_at.or(death.at)),
-        None => Claim::new(format!("{who} jumped to {ip:#x}, where nothing is mapped")).because(
+        None => Claim::new(format!("{who} jumped to the unmapped address {ip:#x}")).because(
             0.45,
             format!("no mapping and no image holds {ip:#x}"),
             death.registers_at.or(death.at),
@@ -269,15 +269,16 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return Vec::new();
     }
     // Without an error code or a map nothing says whether a page was there: other machines have codes of their own.
+    let who = side(ctx);
     let what = match death.error_code.is_some() || !death.in_kernel && ctx.has_map() {
         true if page_fault_code(ctx).is_some_and(|code| code & 8 != 0) => {
-            "whose page-table entry has a reserved bit set"
+            format!("{who} accessed {addr:#x} through a page-table entry with a reserved bit set")
         }
-        true if is_present(ctx) => "which its page forbids",
-        true => "where nothing is mapped",
-        false => "and the access failed",
+        true if is_present(ctx) => format!("{who} violated the page protection of {addr:#x}"),
+        true => format!("{who} accessed the unmapped address {addr:#x}"),
+        false => format!("{who}'s access to {addr:#x} failed"),
     };
-    let mut claim = Claim::new(format!("{} accessed {addr:#x}, {what}{}", side(ctx), ctx.in_culprit()))
+    let mut claim = Claim::new(format!("{what}{}", ctx.in_culprit()))
         .because(0.5, format!("the failed access is at {addr:#x}"), death.fault_at.or(death.registers_at).or(death.at))
         .because_if(0.1, error_code(ctx))
         .because_if(0.15, instruction(ctx));

@@ -198,7 +198,7 @@ fn a_kernel_address_of_arm64_is_no_wild_one_of_x86() {
     let claims: Vec<&str> = triage.hypotheses.iter().map(|found| found.claim.as_str()).collect();
     assert!(!claims.iter().any(|claim| claim.contains("non-canonical")), "{claims:?}");
     assert!(claims.iter().any(|claim| claim.contains("0xffff000012345678")), "{claims:?}");
-    assert!(!claims.iter().any(|claim| claim.contains("nothing is mapped")), "the log does not say so: {claims:?}");
+    assert!(!claims.iter().any(|claim| claim.contains("unmapped")), "the log does not say so: {claims:?}");
 }
 
 #[test]
@@ -548,7 +548,8 @@ fn who_is_killed_for_memory_died_of_no_bug_of_the_function_that_asked_last() {
     let triage = only(log);
     assert_eq!(rules(&triage), ["OOM"]);
     assert_eq!(triage.hypotheses[0].function, None);
-    assert!(triage.headline.starts_with("kernel out-of-memory kill in stress[4711]"), "{}", triage.headline);
+    assert!(triage.headline.starts_with("kernel out-of-memory kill"), "{}", triage.headline);
+    assert!(triage.headline.contains("running stress[4711]"), "{}", triage.headline);
 }
 
 #[test]
@@ -560,7 +561,7 @@ fn a_failed_allocation_is_a_warning_of_the_function_that_asked() {
         [  812.100100]  demo_ring_alloc+0x33/0x90 [demo]\n";
     let triage = only(log);
     assert_eq!(rules(&triage), ["CHECK"]);
-    assert!(triage.headline.starts_with("kernel warning in kworker/u8:2[88]: page"), "{}", triage.headline);
+    assert!(triage.headline.starts_with("kernel warning on CPU 1, running kworker/u8:2[88]: page"), "{}", triage.headline);
 }
 
 #[test]

@@ -6,31 +6,10 @@ use linux_abi::Signal;
 use linux_abi::signals::code_name;
 
 use super::{Backtrace, CauseReport, FrameRow, VmaRow, address, explain, text};
-use crate::analysis::in_words;
-use crate::decode::without_debug_location;
-use crate::model::{Death, Dump, program_name};
+use crate::analysis::headline;
+use crate::model::{Death, Dump};
 use crate::report::signature::{self, Parts, task_name};
 use crate::units::count;
-
-/// The last line of a message: Rust's panics put the source location first.
-fn short_message(death: &Death) -> Option<String> {
-    let message = text(death.message.as_deref()?);
-    let message = without_debug_location(&message);
-    let telling = message.lines().rfind(|line| !line.trim().is_empty() && !line.starts_with("panicked at"));
-    Some(telling.unwrap_or(&message).trim().to_string())
-}
-
-/// What died: `/bin/grep[130]`, or `kernel`.
-fn victim(death: &Death) -> String {
-    if death.is_of_kernel() {
-        return "kernel".to_string();
-    }
-    let pid = death.pid.map_or_else(|| "?".to_string(), |pid| pid.to_string());
-    match program_name(death.cmdline.as_deref(), death.comm.as_deref()) {
-        Some(program) => format!("{}[{pid}]", text(program)),
-        None => format!("process {pid}"),
-    }
-}
 
 /// What died and of what, in one line.
 pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
@@ -41,37 +20,7 @@ pub(super) fn headline(dump: &Dump, death: Option<&Death>) -> String {
             None => format!("no crash in this recording ({})", count(events, "record", "records")),
         };
     };
-    if death.kind == Some(CauseKind::LIVE) {
-        let message = short_message(death).map_or(String::new(), |message| format!(": {message}"));
-        return format!("nothing died (live dump){message}");
-    }
-    if death.is_of_kernel() {
-        let kind = death.kind_name();
-        let cpu = death.cpu.map_or(String::new(), |cpu| format!(" on CPU {cpu}"));
-        let running = match (&death.comm, death.pid) {
-            (Some(comm), Some(pid)) => format!(", running {}[{pid}]", text(comm)),
-            _ => String::new(),
-        };
-        let message = short_message(death).map_or(String::new(), |message| format!(": {message}"));
-        let what = match (death.kind, &death.exception) {
-            (Some(CauseKind::EXCEPTION), Some(exception)) => format!("kernel {}", text(exception)),
-            (Some(CauseKind::PANIC | CauseKind::OOPS | CauseKind::STACK_OVERFLOW), _) => {
-                format!("kernel {}", kind.trim_start_matches("kernel "))
-            }
-            (Some(CauseKind::SYSRQ), _) => "kernel panic (sysrq)".to_string(),
-            (Some(CauseKind::NMI), _) => "kernel stopped (nmi)".to_string(),
-            // Most of these a kernel survives.
-            (kind, _) => {
-                let message = death.message.as_deref().map(text).unwrap_or_default();
-                let word = in_words(kind, &message).unwrap_or(death.kind_name());
-                format!("kernel {}", word.trim_start_matches("kernel "))
-            }
-        };
-        return format!("{what}{cpu}{running}{message}");
-    }
-    let signal = signal_name(death);
-    let how = explain::in_brief(death).map_or(String::new(), |how| format!(": {how}"));
-    format!("{} died of {signal}{how}", victim(death))
+    headline::of(death)
 }
 
 /// What to say of a dump without a cause that may have had one.
@@ -93,15 +42,6 @@ pub(super) fn lost_cause(dump: &Dump) -> Option<&'static str> {
     let quiet = matches!(reason, Some(Reason::RECORDING | Reason::LIVE));
     let unsure = (lost || !file.ended || file.header.is_none()) && !here && !quiet;
     unsure.then_some("the section with the cause is lost, if there was one")
-}
-
-fn signal_name(death: &Death) -> String {
-    let number = death.signal.map(u64::from);
-    match (&death.signal_name, number.and_then(Signal::new)) {
-        (Some(name), _) => text(name),
-        (None, Some(signal)) => signal.to_string(),
-        (None, None) => "a signal".to_string(),
-    }
 }
 
 /// The stable name of the crash.
@@ -137,13 +77,13 @@ pub(super) fn report(dump: &Dump, death: &Death, vmas: &[VmaRow]) -> CauseReport
     let code = death.signal_code.and_then(|code| code_name(signal?, i32::try_from(code).ok()?));
     let signal_text = signal.map(|signal| {
         let code = code.map_or(String::new(), |(name, what)| format!(", {name}: {what}"));
-        format!("{} ({}){code}", signal_name(death), signal.text())
+        format!("{} ({}){code}", headline::signal(death), signal.text())
     });
     let location = death.source().map(|source| text(source.as_bytes()));
     let location = location.or_else(|| death.location.as_deref().map(text));
     CauseReport {
         kind: death.kind.and_then(CauseKind::name).unwrap_or("unknown").to_string(),
-        victim: victim(death),
+        victim: headline::victim(death),
         message: death.message.as_deref().map(text),
         place: location,
         cpu: death.cpu,

@@ -5,12 +5,10 @@
 use kwab_format::record::{RegisterRole, Registers, UnimplementedSyscall};
 
 use super::{VmaRow, address, text};
+use crate::analysis::headline::NULL_PAGE;
 use crate::decode::{Paging, PointerClass, classify_on};
 use crate::memory::levels;
 use crate::model::{Death, Dump, call};
-
-/// Accesses below this address are through a null pointer plus an offset.
-const NULL_PAGE: u64 = 4096;
 
 /// The page-fault error code in words (Intel SDM volume 3, "Page-Fault Exceptions").
 pub(super) fn error_code(code: u64) -> String {
@@ -36,19 +34,6 @@ pub(super) fn exception(death: &Death) -> Option<String> {
     match (name, code) {
         (Some(name), Some(code)) => Some(format!("{name}, {code}")),
         (name, code) => name.or(code),
-    }
-}
-
-/// The fault in half a sentence, for headlines.
-pub(super) fn in_brief(death: &Death) -> Option<String> {
-    match (death.ip, death.fault_addr) {
-        (Some(ip), _) if ip < NULL_PAGE => Some(format!("jumped to {ip:#x}")),
-        (Some(ip), Some(addr)) if addr < NULL_PAGE => Some(format!("accessed {addr:#x}, near NULL, at ip {ip:#x}")),
-        (Some(ip), Some(addr)) if addr == ip => Some(format!("cannot execute at {ip:#x}")),
-        (Some(ip), Some(addr)) => Some(format!("accessed {addr:#x} at ip {ip:#x}")),
-        (Some(ip), None) => Some(format!("at ip {ip:#x}")),
-        (None, Some(addr)) => Some(format!("accessed {addr:#x}")),
-        (None, None) => None,
     }
 }
 
