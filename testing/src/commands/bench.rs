@@ -32,8 +32,9 @@ use clap::{Args, ValueEnum as _};
 
 use crate::bench::baseline::{Baseline, Regression, SLICE};
 use crate::bench::method::{self, Timing};
-use crate::bench::{BenchRow, Run, compare, profile, scaling, spans, table};
+use crate::bench::{self, BenchRow, Run, compare, profile, scaling, spans, table};
 use crate::kernel::{self, Safety, Selection, Which};
+use crate::qemu::Accel;
 use crate::results::Circumstances;
 use crate::results::junit::{Case, Outcome};
 use crate::setup::{self, Consent, Tool};
@@ -50,6 +51,9 @@ pub struct BenchArguments {
     /// How many interleaved runs `--wall` makes.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// What runs the guest's instructions, for `--wall`.
+    #[arg(long, value_enum, default_value_t, requires = "wall")]
+    accel: Accel,
     /// The kernels to measure.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
@@ -114,6 +118,7 @@ impl BenchArguments {
             filter: None,
             wall: false,
             runs: 1,
+            accel: Accel::Tcg,
             kernel: Selection::Ours,
             layout: 1,
             json: false,
@@ -167,7 +172,7 @@ pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
         [ours, linux] => {
             let pairs = compare::compare(ours, linux)?;
             results::keep_junit(name, complete, &pairs.iter().map(case).collect::<Vec<_>>())?;
-            print!("{}", compare::table(&pairs, unit));
+            print!("{}", compare::table(&pairs, &bench::bounds()?, unit));
         }
         runs => {
             let reference = |row: &BenchRow| if arguments.wall { row.linux_wall } else { row.linux };
@@ -257,6 +262,7 @@ fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consen
     let kernels = arguments.kernel.kernels();
     let boots: Vec<_> = kernels.iter().map(|kernel| kernel.image(consent)).collect::<Result<_>>()?;
     let mut layouts: Vec<Vec<Run>> = Vec::new();
+    let accel = arguments.accel.resolve()?;
     let rounds = if arguments.wall { arguments.runs } else { 1 };
     for layout in 0..arguments.layout {
         // Odd sizes, so that page and cache-line phases both move.
@@ -267,7 +273,11 @@ fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consen
                 eprintln!("{} layout {} round {} of {rounds}", kernel.name(), layout + 1, round + 1);
                 let run = match timing {
                     Timing::Instructions => profile::measure_apart(*kernel, &boots[index], &image, rows, consent)?,
-                    Timing::Wall => method::measure(*kernel, &boots[index], &image, rows, timing)?,
+                    Timing::Wall => {
+                        let mut machine = method::machine(*kernel, &boots[index], &image, timing);
+                        machine.accel = accel;
+                        method::measure_on(&machine, kernel.name(), image.1, rows)?.0
+                    }
                 };
                 match runs.get_mut(index) {
                     Some(best) => best.keep_minimum(&run)?,
