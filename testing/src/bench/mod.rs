@@ -7,6 +7,7 @@
 
 pub mod baseline;
 pub mod compare;
+pub mod memory;
 pub mod method;
 pub mod profile;
 pub mod scaling;

@@ -22,6 +22,9 @@
 //! on each), by the host's clock, and shows for which spin locks our processors waited; FILTER chooses among the
 //! operations.
 //!
+//! `--memory` measures the bytes that a process, a thread, an open file and so on need, and a system at rest, beside
+//! Linux; FILTER chooses among the rows.
+//!
 //! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
 //! baseline; `--save-baseline` stores what it measures.
 
@@ -31,8 +34,9 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum as _};
 
 use crate::bench::baseline::{Baseline, Regression, SLICE};
+use crate::bench::memory::MemoryRun;
 use crate::bench::method::{self, Timing};
-use crate::bench::{self, BenchRow, Run, compare, profile, scaling, spans, table};
+use crate::bench::{self, BenchRow, Run, compare, memory, profile, scaling, spans, table};
 use crate::kernel::{self, Safety, Selection, Which};
 use crate::qemu::Accel;
 use crate::results::Circumstances;
@@ -90,6 +94,9 @@ pub struct BenchArguments {
     /// How long `--scaling` counts each operation.
     #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(10..=60_000))]
     milliseconds: u32,
+    /// Measure the bytes of memory that each kind of object needs, and a system at rest.
+    #[arg(long, conflicts_with_all = ["wall", "profile", "layout", "safety", "gate", "recorders", "scaling"])]
+    memory: bool,
     /// Store our kernel's figures as the new baseline.
     #[arg(long, conflicts_with = "wall")]
     save_baseline: bool,
@@ -130,6 +137,7 @@ impl BenchArguments {
             scaling: false,
             processors: Vec::new(),
             milliseconds: 0,
+            memory: false,
             save_baseline: false,
         }
     }
@@ -140,6 +148,9 @@ pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     if arguments.scaling {
         return show_scaling(arguments, consent);
+    }
+    if arguments.memory {
+        return show_memory(arguments, consent);
     }
     let rows = selected(arguments)?;
     if arguments.gate {
@@ -231,6 +242,35 @@ fn show_scaling(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode
         println!("{}", serde_json::to_string_pretty(&runs)?);
     } else {
         print!("{}", scaling::table(&runs, &rows));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Every row under every kernel, each in a boot of its own.
+fn show_memory(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
+    let began = Circumstances::now();
+    let wanted =
+        |row: &&str| arguments.filter.as_ref().is_none_or(|filter| filter.split(',').any(|part| row.contains(part)));
+    let rows: Vec<&str> = memory::ROWS.into_iter().map(|(row, _)| row).filter(wanted).collect();
+    ensure!(!rows.is_empty(), "no row's name contains {}", arguments.filter.as_deref().unwrap_or_default());
+    let mut runs = Vec::new();
+    for kernel in arguments.kernel.kernels() {
+        let boot = kernel.image(consent)?;
+        let mut run = MemoryRun { kernel: kernel.name().into(), machine_mib: 0, rows: Vec::new() };
+        for row in &rows {
+            eprintln!("{} {row}", kernel.name());
+            let (machine_mib, row) = memory::measure(*kernel, &boot, row, consent)?;
+            run.machine_mib = machine_mib;
+            run.rows.push(row);
+        }
+        runs.push(run);
+    }
+    let complete = arguments.filter.is_none() && arguments.kernel == Selection::Both;
+    results::keep("bench-memory", complete, began, &runs)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&runs)?);
+    } else {
+        print!("{}", memory::table(&runs));
     }
     Ok(ExitCode::SUCCESS)
 }
