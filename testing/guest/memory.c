@@ -19,6 +19,7 @@
 
 #define STEPS 4
 #define MOST (STEPS * 50000)
+#define THREADS 1000
 #define PAGE 4096UL
 #define THREAD_STACK 16384UL
 
@@ -80,11 +81,15 @@ static void *thread_rest(void *unused) {
     return unused;
 }
 
+/* Room for all stacks, of which each thread touches a page. */
+static char *stacks;
+
 static void thread_make(unsigned number) {
+    if (!stacks) stacks = mapped(STEPS * THREADS * THREAD_STACK, PROT_READ | PROT_WRITE);
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, mapped(THREAD_STACK, PROT_READ | PROT_WRITE), THREAD_STACK);
+    pthread_attr_setstack(&attributes, stacks + number * THREAD_STACK, THREAD_STACK);
     errno = pthread_create(&thread, &attributes, thread_rest, 0);
     if (errno) fail("pthread_create");
     made[number] = (long)thread;
@@ -99,6 +104,7 @@ static void thread_end(unsigned number) {
     }
     errno = pthread_join((pthread_t)made[number], 0);
     if (errno) fail("pthread_join");
+    need(munmap(stacks + number * THREAD_STACK, THREAD_STACK), "munmap");
 }
 
 static void file_make(unsigned number) {
@@ -187,7 +193,7 @@ static const struct Row {
     {"mapping", 15000, mapping_make, mapping_end},
     {"process", 500, process_make, process_end},
     {"program", 500, program_make, process_end},
-    {"thread", 1000, thread_make, thread_end},
+    {"thread", THREADS, thread_make, thread_end},
     {"open_file", 50000, file_make, descriptor_end},
     {"descriptor", 50000, descriptor_make, descriptor_end},
     {"eventfd", 20000, eventfd_make, descriptor_end},
