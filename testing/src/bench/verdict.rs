@@ -36,7 +36,7 @@ impl Bounds {
         Ok(self)
     }
 
-    /// The verdict on a ratio; what is no number is a regression.
+    /// The verdict on a ratio; NaN is a regression.
     pub fn judge(&self, ratio: f64) -> Standing {
         let bounds =
             [(self.faster, Standing::Faster), (self.even, Standing::Even), (self.marginal, Standing::Marginal)];

@@ -69,7 +69,7 @@ impl Offers {
         };
         let hvf = match cfg!(all(target_os = "macos", target_arch = "x86_64")) && says_yes() {
             true => Ok(()),
-            false => Err("this is no Mac with an x86-64 processor whose kern.hv_support is 1".to_owned()),
+            false => Err("not a Mac with an x86-64 processor whose kern.hv_support is 1".to_owned()),
         };
         Self { kvm: kvm(&processor, opened), hvf }
     }
