@@ -84,8 +84,14 @@ static void *thread_rest(void *unused) {
 /* Room for all stacks, of which each thread touches a page. */
 static char *stacks;
 
+static char *room(size_t bytes) {
+    char *at = mapped(bytes, PROT_READ | PROT_WRITE);
+    need(madvise(at, bytes, MADV_NOHUGEPAGE), "madvise");
+    return at;
+}
+
 static void thread_make(unsigned number) {
-    if (!stacks) stacks = mapped(STEPS * THREADS * THREAD_STACK, PROT_READ | PROT_WRITE);
+    if (!stacks) stacks = room(STEPS * THREADS * THREAD_STACK);
     pthread_attr_t attributes;
     pthread_t thread;
     pthread_attr_init(&attributes);
@@ -171,10 +177,7 @@ static void mapping_end(unsigned number) {
 static char *pages;
 
 static void page_make(unsigned number) {
-    if (!pages) {
-        pages = mapped((size_t)MOST * PAGE, PROT_READ | PROT_WRITE);
-        need(madvise(pages, (size_t)MOST * PAGE, MADV_NOHUGEPAGE), "madvise");
-    }
+    if (!pages) pages = room(MOST * PAGE);
     pages[number * PAGE] = 1;
 }
 
