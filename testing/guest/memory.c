@@ -3,10 +3,10 @@
  *
  * /etc/kwab/memory holds the name of one row. It makes the row's objects in STEPS steps, keeps them all, and prints the
  * kernel's own figures before the first step and behind each: "MEM <name> <objects> <MemFree> <MemAvailable>", KiB of
- * /proc/meminfo. Behind the last step all objects are given back, and "MEM-END <name> <MemFree> <MemAvailable>" follows.
- * The row "idle" makes nothing, and prints MemTotal in place of the objects. Between an object and a reading passes more
- * than a second of rest, in which per-processor counters are folded and deferred work is done. Threads' stacks are
- * chosen here, so that both kernels are asked for the same.
+ * /proc/meminfo. Behind the last step all objects are given back, and "MEM-END <name> <MemFree> <MemAvailable>"
+ * follows. The row "idle" makes nothing, and prints MemTotal in place of the objects. Between an object and a reading
+ * passes more than a second of rest, in which per-processor counters are folded and deferred work is done. Threads'
+ * stacks are chosen here, so that both kernels are asked for the same.
  */
 #include "pid1.h"
 

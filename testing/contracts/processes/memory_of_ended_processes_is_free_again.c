@@ -1,6 +1,6 @@
 /*
- * wait(2), proc(5) /proc/meminfo: most of what many processes took is free memory again soon after they were waited for,
- * also if no process begins afterwards.
+ * wait(2), proc(5) /proc/meminfo: most of what many processes took is free memory again soon after they were waited
+ * for, also if no process begins afterwards.
  */
 #include "../contract.h"
 

@@ -1,4 +1,4 @@
-//! The verdict on a ratio to Linux: faster, even, marginal or REGRESSION, with the bounds of `testing/bench/table.toml`.
+//! The verdict on a ratio to Linux, faster, even, marginal or REGRESSION, by bounds in `testing/bench/table.toml`.
 
 use std::fmt;
 

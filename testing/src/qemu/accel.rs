@@ -1,6 +1,6 @@
 //! What runs the guest's instructions: QEMU's translator, or the processor's own virtualisation where it has it.
 //!
-//! A `/dev/kvm` says little: in a virtual machine without nested virtualisation it can be opened, and guests hang in it.
+//! A `/dev/kvm` says little: in a virtual machine without nested virtualisation it may open, and guests hang in it.
 //! [`Accel::Auto`] therefore asks the processor (flag `vmx` or `svm`), and then whether the device may be opened.
 
 use std::fs;

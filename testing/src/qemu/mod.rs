@@ -1,8 +1,9 @@
 //! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`mod@run`]).
 //!
 //! The accelerator is TCG unless a boot or a wall time asks for another ([`accel`]): figures are compared between
-//! emulated runs, and a `/dev/kvm` on a host without the CPU's virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one
-//! guest instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
+//! emulated runs, and a `/dev/kvm` on a host without the CPU's virtualisation flags hangs guests. Two clocks exist:
+//! [`Clock::Host`], and [`Clock::Instructions`], where one guest instruction is one nanosecond and a rerun is
+//! bit-identical; the second works with one CPU only.
 
 pub mod accel;
 mod quiet;
