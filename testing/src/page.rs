@@ -252,8 +252,8 @@ impl Writer {
         let _ = writeln!(
             self.text,
             "Bytes per object on a machine of {} MiB: by how much `MemFree` became less behind the first of four \
-             steps, divided by the objects made since; kept is what was not free again a second after all had ended, on \
-             Linux what lies on its per-processor lists too. Each row has a boot of its own.\n",
+             steps, divided by the objects made since; kept is what was not free again a second after all had ended. \
+             Each row has a boot of its own.\n",
             ours.machine_mib
         );
         self.line("| row | what one is | objects | here | Linux | ratio | kept here | kept Linux | because |");

@@ -3,9 +3,10 @@
 //!
 //! The guest program is `testing/guest/memory.c`. Each row has a boot of its own under the instruction clock, so that
 //! no row is served from what another gave back, and a repetition gives the same figures. A figure is the loss of
-//! `MemFree` behind the first of four steps divided by the objects made since: it counts all that objects cost, their share of tables
-//! and of half-empty slabs among it, and for those with memory of their own the pages of the program too, which are
-//! the same for both kernels. The row `page` is a known quantity, a touched page with its share of page tables.
+//! `MemFree` behind the first of four steps divided by the objects made since: it counts all that objects cost, their
+//! share of tables and of half-empty slabs among it, and for those with memory of their own the pages of the program
+//! too, which are the same for both kernels. The row `page` is a known quantity, a touched page with its share of page
+//! tables.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -150,7 +151,7 @@ impl Seen {
             });
         }
         let after = self.after.context("its objects did not end")?;
-        // The first step fills what is per processor, and uses up what was freed at boot and is on no list yet.
+        // The first step uses up what MemFree does not count: on Linux, free pages on lists of a processor.
         let grown = self.readings.get(1..).filter(|grown| grown.len() > 1).context("too few readings")?;
         let between = |from: &[u64; 3], to: &[u64; 3], which: usize| {
             let made = to[0].checked_sub(from[0]).filter(|made| *made > 0);
