@@ -11,7 +11,7 @@ use crate::image::{self, Image, Node};
 use crate::kernel::Which;
 use crate::paths;
 use crate::process::Call;
-use crate::qemu::{Machine, Model, Serial};
+use crate::qemu::{Accel, Machine, Model, Serial};
 use crate::setup::Consent;
 use crate::ways::{self, Recorder};
 
@@ -27,6 +27,9 @@ pub struct Options {
     /// QEMU's machine type.
     #[arg(long, value_enum, default_value_t)]
     machine: Model,
+    /// What runs the guest's instructions.
+    #[arg(long, value_enum, default_value_t)]
+    accel: Accel,
     /// Debug categories of our kernel, as `debug=` on its command line.
     #[arg(long, value_name = "LIST")]
     debug: Option<String>,
@@ -50,7 +53,7 @@ pub struct Options {
     dumpmem: Option<PathBuf>,
     /// Record which code of our kernel each system call runs into this file, and print every call, for kwab oracle; on
     /// one processor whose clock counts instructions.
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "smp"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["gdb", "smp", "accel"])]
     paths: Option<PathBuf>,
     /// One more argument for QEMU; may be repeated.
     #[arg(long, value_name = "ARGUMENT", allow_hyphen_values = true)]
@@ -80,6 +83,11 @@ impl Options {
         self.machine = model;
     }
 
+    /// With another accelerator.
+    pub fn accelerated_by(&mut self, accel: Accel) {
+        self.accel = accel;
+    }
+
     /// The same on so many processors.
     #[must_use]
     pub fn processors(mut self, count: u32) -> Self {
@@ -100,6 +108,7 @@ impl Options {
             smp: 1,
             mem: 512,
             machine: Model::Pc,
+            accel: Accel::Tcg,
             debug: None,
             append: Vec::new(),
             initrd: None,
@@ -151,6 +160,7 @@ pub fn machine(options: &Options, consent: Consent) -> Result<Machine> {
     words.extend(options.append.iter().cloned());
     let mut machine = Machine::new(options.kernel.image(consent)?, initrd, words.join(" "));
     machine.model = options.machine;
+    machine.accel = options.accel.resolve()?;
     machine.cpus = options.smp;
     machine.memory_mib = options.mem;
     machine.gdb = options.gdb;

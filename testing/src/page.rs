@@ -10,6 +10,7 @@ use anyhow::{Context as _, Result};
 use serde::Deserialize;
 
 use crate::bench::compare::{self, Pair, number};
+use crate::bench::memory::{self, MemoryRun};
 use crate::bench::{self, BenchRow, Run};
 use crate::contracts::coverage;
 use crate::contracts::results::ContractRow;
@@ -59,6 +60,7 @@ pub fn render() -> Result<Page> {
     }
     writer.bench("bench", "Benchmarks in guest instructions", "cargo xtask bench")?;
     writer.bench("bench-wall", "Benchmarks in wall time, nanoseconds", "cargo xtask bench --wall")?;
+    writer.memory()?;
     writer.safety()?;
     writer.exam()?;
     writer.mutants()?;
@@ -241,6 +243,33 @@ impl Writer {
             let (here, there) = (number(pair.ours), number(*theirs));
             let ratios = format!("{:.3} | {:.3}", pair.ratio(), theirs / linux);
             let _ = writeln!(self.text, "| {} | {here} | {there} | {ratios} | {because} |", pair.name);
+        }
+        Ok(())
+    }
+
+    fn memory(&mut self) -> Result<()> {
+        let (title, command) = ("Memory", "cargo xtask bench --memory");
+        let Some(Kept { circumstances, results }) = self.load::<Vec<MemoryRun>>("bench-memory", title, command)? else {
+            return Ok(());
+        };
+        let [ours, linux] = &results[..] else { anyhow::bail!("{title}: two runs expected, {} found", results.len()) };
+        self.heading(title, command, &circumstances);
+        let _ = writeln!(
+            self.text,
+            "Bytes per object on a machine of {} MiB: by how much `MemFree` became less behind the first of four \
+             steps, divided by the objects made since; kept is what was not free again a second after all had ended. \
+             Each row has a boot of its own.\n",
+            ours.machine_mib
+        );
+        self.line("| row | what one is | objects | here | Linux | ratio | kept here | kept Linux | because |");
+        self.line("|---|---|---:|---:|---:|---:|---:|---:|---|");
+        for (row, other) in memory::pairs(ours, linux) {
+            let ratio = row.bytes / other.bytes;
+            let because = self.need("memory", &row.name, ratio > 1.01);
+            let what = format!("{} | {} | {}", row.name, memory::meaning(&row.name), row.objects);
+            let figures = format!("{} | {} | {ratio:.3}", number(row.bytes), number(other.bytes));
+            let kept = format!("{} | {}", memory::signed(row.kept), memory::signed(other.kept));
+            let _ = writeln!(self.text, "| {what} | {figures} | {kept} | {because} |");
         }
         Ok(())
     }

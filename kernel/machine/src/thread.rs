@@ -29,6 +29,12 @@ pub fn idle_stack_bytes() -> usize {
     crate::x86_64::memory::stacks::idle() * KERNEL_STACK_SIZE
 }
 
+/// Frees the kernel stacks of ended threads, but for a few, if there are many. Thread context, no lock held.
+#[inline]
+pub fn trim_stacks() {
+    crate::x86_64::memory::stacks::trim_batch();
+}
+
 /// A thread with the kernel's data `T` (which it derefs to).
 pub struct Thread<T> {
     core: Core,

@@ -1,19 +1,22 @@
 //! A minimal `/sys`: what programs look for before they go on without it.
 //!
-//! A tmpfs of this kind's name, filled once; only the settings of [`CONTROLS`] take what is written to them.
+//! A tmpfs of this kind's name, filled once; only the files of [`CONTROLS`] change, and of these the settings take what
+//! is written to them.
 
 use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::num::IntErrorKind;
 
 use machine::sync::Once;
 
 use super::attr::{Attr, S_IFDIR, S_IFREG};
 use super::dentry::Dentry;
-use super::file::{File, FileOps, Seeking};
+use super::file::{File, FileOps, O_ACCMODE, Seeking};
 use super::inode::{Inode, NewNode, OpenRequest};
 use super::io::{Sink, Source};
 use super::mount::FileSystem;
 use super::tmpfs::{self, Archive, TmpFs};
-use crate::mm::huge::Control;
+use crate::mm::{huge, pool};
 use linux_abi::Errno;
 
 /// Directories that exist, parents first.
@@ -34,6 +37,8 @@ const DIRECTORIES: &[&str] = &[
     "fs",
     "kernel",
     "kernel/mm",
+    "kernel/mm/hugepages",
+    "kernel/mm/hugepages/hugepages-2048kB",
     "kernel/mm/transparent_hugepage",
     "module",
     "power",
@@ -46,11 +51,52 @@ const FILES: &[(&str, &str)] = &[
     ("kernel/mm/transparent_hugepage/hpage_pmd_size", "2097152\n"),
 ];
 
-/// Files that change what the kernel does: what they show, and what takes a word written to them.
+/// A file that shows what is now.
+#[derive(Clone, Copy)]
+struct Control {
+    text: fn() -> Vec<u8>,
+    /// Takes a word that was written; without it a writer is refused, privileged or not (EACCES).
+    set: Option<fn(&[u8]) -> Result<(), Errno>>,
+}
+
+const fn setting(text: fn() -> Vec<u8>, set: fn(&[u8]) -> Result<(), Errno>) -> Control {
+    Control { text, set: Some(set) }
+}
+
+const fn figure(text: fn() -> Vec<u8>) -> Control {
+    Control { text, set: None }
+}
+
+/// Files that change, and files that change what the kernel does.
 const CONTROLS: &[(&str, Control)] = &[
-    ("kernel/mm/transparent_hugepage/defrag", Control::Defrag),
-    ("kernel/mm/transparent_hugepage/enabled", Control::Enabled),
+    (
+        "kernel/mm/transparent_hugepage/defrag",
+        setting(|| huge::Control::Defrag.text(), |to| huge::Control::Defrag.set(to)),
+    ),
+    (
+        "kernel/mm/transparent_hugepage/enabled",
+        setting(|| huge::Control::Enabled.text(), |to| huge::Control::Enabled.set(to)),
+    ),
+    ("kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", setting(|| line(pool::counts().total), resize)),
+    ("kernel/mm/hugepages/hugepages-2048kB/free_hugepages", figure(|| line(pool::counts().free))),
+    ("kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", figure(|| line(pool::counts().reserved))),
+    ("kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages", figure(|| line(pool::counts().surplus))),
 ];
+
+fn line(number: usize) -> Vec<u8> {
+    alloc::format!("{number}\n").into_bytes()
+}
+
+/// Resizes the pool of huge pages to a number in decimal.
+fn resize(text: &[u8]) -> Result<(), Errno> {
+    let number = core::str::from_utf8(text).map_err(|_| Errno::EINVAL)?.parse::<usize>();
+    let wanted = number.map_err(|error| match error.kind() {
+        IntErrorKind::PosOverflow => Errno::ERANGE,
+        _ => Errno::EINVAL,
+    })?;
+    pool::resize(wanted);
+    Ok(())
+}
 
 /// A file of [`CONTROLS`].
 struct ControlFile {
@@ -75,14 +121,17 @@ impl Inode for ControlFile {
         Ok(())
     }
 
-    fn open(self: Arc<Self>, _request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
+    fn open(self: Arc<Self>, request: &OpenRequest) -> Result<Arc<dyn FileOps>, Errno> {
+        if request.flags & O_ACCMODE != 0 && self.what.set.is_none() {
+            return Err(Errno::EACCES);
+        }
         Ok(self)
     }
 }
 
 impl FileOps for ControlFile {
     fn read(&self, _file: &File, position: u64, sink: &mut Sink<'_>) -> Result<(), Errno> {
-        let text = self.what.text();
+        let text = (self.what.text)();
         let start = usize::try_from(position).unwrap_or(usize::MAX).min(text.len());
         sink.put(&text[start..]).map(|_| ())
     }
@@ -90,7 +139,8 @@ impl FileOps for ControlFile {
     fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
         let mut bytes = alloc::vec![0; source.left().min(LONGEST_SETTING)];
         source.take(&mut bytes)?;
-        if let Err(error) = self.what.set(bytes.trim_ascii_end()) {
+        let set = self.what.set.ok_or(Errno::EIO);
+        if let Err(error) = set.and_then(|set| set(bytes.trim_ascii_end())) {
             source.untake(bytes.len());
             return Err(error);
         }
@@ -102,7 +152,7 @@ impl FileOps for ControlFile {
     }
 }
 
-struct Constant(alloc::vec::Vec<u8>);
+struct Constant(Vec<u8>);
 
 impl Archive for Constant {
     fn len(&self) -> usize {
@@ -139,7 +189,8 @@ fn fill(root: &Arc<Dentry>) -> Result<(), Errno> {
         set(&make(root, path, S_IFREG | 0o444)?, text.as_bytes());
     }
     for (path, what) in CONTROLS {
-        let attr = Attr::new(root.inode.attr().dev, S_IFREG | 0o644, 0, 0, 0);
+        let rights = if what.set.is_some() { 0o644 } else { 0o444 };
+        let attr = Attr::new(root.inode.attr().dev, S_IFREG | rights, 0, 0, 0);
         // The link below counts its name.
         attr.set_nlink(0);
         attr.set_linkable();

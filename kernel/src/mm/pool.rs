@@ -105,15 +105,15 @@ fn grow() -> bool {
     true
 }
 
-/// One page less that is neither used nor reserved.
-fn shrink() -> Option<Frame> {
+/// One page less that is neither used nor reserved: its block, if it has one. `None` if there is none too many.
+fn shrink() -> Option<Option<Frame>> {
     let mut pool = POOL.lock();
     if pool.free == pool.reserved || pool.total <= pool.wanted {
         return None;
     }
     pool.free -= 1;
     pool.total -= 1;
-    pool.blocks.pop()
+    Some(pool.blocks.pop())
 }
 
 fn block() -> Option<Frame> {
@@ -193,7 +193,13 @@ impl Reservation {
         let most = |left: usize| Some(left.saturating_sub(pages));
         // The closure never declines.
         let before = self.left.fetch_update(Relaxed, Relaxed, most).unwrap_or_else(|left| left);
-        POOL.lock().reserved -= before.min(pages);
+        let released = before.min(pages);
+        POOL.lock().reserved -= released;
+        // Of a pool that was made smaller meanwhile, what nothing touched goes as what is given back does.
+        for _ in 0..released {
+            let Some(block) = shrink() else { break };
+            drop(block);
+        }
     }
 }
 

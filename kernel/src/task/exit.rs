@@ -27,6 +27,8 @@ pub fn exit_process(code: u8) -> ! {
 pub fn exit_thread(code: u8) -> ! {
     let me = current();
     let whole = span(Id::Exit);
+    // Else the stacks of threads that ended before stay until the next one begins, which may be never.
+    machine::thread::trim_stacks();
     // Before its memory is let go: from here on other processors need not tell this one what they unmap.
     let alone = me.process.threads.count() == 1;
     trace::flight::exit(i32::from(code) << 8, alone);

@@ -3,6 +3,10 @@
  * "BENCH <name> <iterations> <total_ns> <ns_per_iteration>".
  *
  * /etc/kwab/bench may hold the names to run, one per line; without it everything runs.
+ *
+ * Each benchmark is run by a program of its own, "bench NAME", so that no figure depends on what ran before: a fork
+ * copies the pages that the program has touched. What is made of other programs is run once before it counts, since a
+ * kernel looks up the pages of a program file once, and that belongs to no operation.
  */
 #include "bench.h"
 #include "pid1.h"
@@ -48,16 +52,44 @@ static int wanted(const char *list, const char *name) {
     return list == 0;
 }
 
-static void run_table(const Bench *bench, const char *list) {
-    for (; bench->name; bench++) {
-        if (!wanted(list, bench->name)) continue;
-        Span span = {0, 0};
-        bench->run(bench->iterations, &span);
-        BENCH_MARK("'e'");
-        printf("BENCH %s %lu %llu %llu\n", bench->name, bench->iterations, (unsigned long long)span.nanoseconds,
-               (unsigned long long)(span.nanoseconds / bench->iterations));
-        fflush(stdout);
+int bench_warms_up;
+
+static const struct {
+    const Bench *rows;
+    int warms_up;
+} tables[] = {
+    {bench_calls, 0}, {bench_memory, 0}, {bench_files, 0}, {bench_events, 0}, {bench_processes, 1}, {bench_busybox, 1},
+};
+
+enum { TABLES = sizeof tables / sizeof *tables };
+
+static void run(const Bench *bench, int warms_up) {
+    Span span = {0, 0};
+    bench_warms_up = warms_up;
+    if (warms_up) bench->run(1, &span);
+    bench_warms_up = 0;
+    span.nanoseconds = 0;
+    bench->run(bench->iterations, &span);
+    BENCH_MARK("'e'");
+    printf("BENCH %s %lu %llu %llu\n", bench->name, bench->iterations, (unsigned long long)span.nanoseconds,
+           (unsigned long long)(span.nanoseconds / bench->iterations));
+    fflush(stdout);
+}
+
+static int run_named(const char *name) {
+    for (unsigned table = 0; table < TABLES; table++) {
+        for (const Bench *bench = tables[table].rows; bench->name; bench++) {
+            if (strcmp(bench->name, name) != 0) continue;
+            run(bench, tables[table].warms_up);
+            return 0;
+        }
     }
+    return 1;
+}
+
+static void run_apart(const Bench *bench) {
+    char *const arguments[] = {"/sbin/bench", (char *)bench->name, 0};
+    bench_spawn(arguments);
 }
 
 /*
@@ -84,16 +116,16 @@ static void end_profile(void) {
     close(fd);
 }
 
-int main(void) {
+int main(int count, char **arguments) {
+    if (count > 1 && getpid() != 1) return run_named(arguments[1]);
     pid1_prepare();
     const char *list = read_list();
     need(chdir("/tmp"), "chdir /tmp");
-    run_table(bench_calls, list);
-    run_table(bench_memory, list);
-    run_table(bench_files, list);
-    run_table(bench_events, list);
-    run_table(bench_processes, list);
-    run_table(bench_busybox, list);
+    for (unsigned table = 0; table < TABLES; table++) {
+        for (const Bench *bench = tables[table].rows; bench->name; bench++) {
+            if (wanted(list, bench->name)) run_apart(bench);
+        }
+    }
     end_profile();
     pid1_finish(0);
 }

@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 use anyhow::{Context as _, Result, ensure};
 use serde::Serialize;
 
+use super::verdict::Bounds;
 use super::{BenchRow, Run};
 
 /// One benchmark under two kernels.
@@ -74,8 +75,8 @@ fn mean(ratios: impl ExactSizeIterator<Item = f64>) -> f64 {
     (ratios.map(f64::ln).sum::<f64>() / count).exp()
 }
 
-/// The table of a comparison.
-pub fn table(pairs: &[Pair], unit: &str) -> String {
+/// The table of a comparison, with a verdict on each row.
+pub fn table(pairs: &[Pair], bounds: &Bounds, unit: &str) -> String {
     let mut text = String::new();
     let apart = kernel_mean(pairs);
     let heads = ["ours", "linux", "ratio"];
@@ -83,8 +84,8 @@ pub fn table(pairs: &[Pair], unit: &str) -> String {
         if apart.is_some() { format!(" {:>14} {:>14} {:>7}", "our kernel", "linux'", "ratio") } else { String::new() };
     let _ = writeln!(
         text,
-        "{:<18} {:>14} {:>14} {:>7}{kernel_heads}   ({unit})",
-        "benchmark", heads[0], heads[1], heads[2]
+        "{:<18} {:>14} {:>14} {:>7} {:<10}{kernel_heads}   ({unit})",
+        "benchmark", heads[0], heads[1], heads[2], "verdict"
     );
     for pair in pairs {
         let (ours, theirs) = (number(pair.ours), number(pair.theirs));
@@ -93,13 +94,16 @@ pub fn table(pairs: &[Pair], unit: &str) -> String {
             let ratio = pair.kernel_ratio().map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"));
             format!(" {:>14} {:>14} {ratio:>7}", number(ours), number(theirs))
         });
-        let _ = writeln!(text, "{:<18} {ours:>14} {theirs:>14} {:>7.3}{kernel}{spread}", pair.name, pair.ratio());
+        let ratio = pair.ratio();
+        let standing = bounds.judge(ratio);
+        let _ = writeln!(text, "{:<18} {ours:>14} {theirs:>14} {ratio:>7.3} {standing:<10}{kernel}{spread}", pair.name);
     }
     let slower = pairs.iter().filter(|pair| pair.ratio() > 1.0).count();
     let behind = pairs.iter().filter(|pair| pair.ratio() > 0.9).count();
     let mean = geometric_mean(pairs);
     let _ =
         writeln!(text, "\n{} benchmarks, geometric mean {mean:.3}, {slower} slower, {behind} above 0.90", pairs.len());
+    let _ = writeln!(text, "{}", bounds.summary(pairs.iter().map(Pair::ratio)));
     if let Some((mean, count)) = apart {
         let _ = writeln!(text, "in the kernel alone: {count} benchmarks, geometric mean {mean:.3}");
     }
@@ -169,6 +173,10 @@ mod tests {
     use super::*;
     use crate::bench::{Conditions, Figure};
 
+    fn bounds() -> Bounds {
+        crate::bench::bounds().unwrap()
+    }
+
     fn run(kernel: &str, image: u32, figures: &[(&str, u64, u64)]) -> Run {
         let figures = figures.iter().map(|(name, iterations, total_ns)| Figure {
             name: (*name).to_owned(),
@@ -191,13 +199,16 @@ mod tests {
             (run("ours", 1, &[("a", 10, 1500), ("b", 1, 37)]), run("linux", 1, &[("a", 10, 3000), ("b", 1, 79)]));
         let plain = compare(&ours, &linux).unwrap();
         assert_eq!((kernel_mean(&plain), plain[0].kernel_ratio()), (None, None));
-        assert!(!table(&plain, "instructions").contains("in the kernel"));
+        assert!(!table(&plain, &bounds(), "instructions").contains("in the kernel"));
         ours.user = [("a".to_owned(), 1000), ("b".to_owned(), 37)].into();
         linux.user = [("a".to_owned(), 1000), ("b".to_owned(), 79)].into();
         let pairs = compare(&ours, &linux).unwrap();
         assert_eq!(pairs[0].kernel, Some([50.0, 200.0]));
         assert_eq!(kernel_mean(&pairs), Some((0.25, 1)), "a benchmark without calls has no part in the kernel");
-        assert!(table(&pairs, "instructions").contains("in the kernel alone: 1 benchmarks, geometric mean 0.250"));
+        assert!(
+            table(&pairs, &bounds(), "instructions")
+                .contains("in the kernel alone: 1 benchmarks, geometric mean 0.250")
+        );
     }
 
     #[test]
@@ -216,8 +227,10 @@ mod tests {
         let ours = run("ours", 1, &[("a", 1, 50), ("b", 1, 400)]);
         let pairs = compare(&ours, &run("linux", 1, &[("a", 1, 100), ("b", 1, 200)])).unwrap();
         assert!((geometric_mean(&pairs) - 1.0).abs() < 1e-9);
-        let table = table(&pairs, "instructions");
+        let table = table(&pairs, &bounds(), "instructions");
         assert!(table.contains("1 slower") && table.contains("slowest five: b 2.00, a 0.50"), "{table}");
+        assert!(table.contains("2.000 REGRESSION") && table.contains("0.500 faster"), "{table}");
+        assert!(table.contains("1 faster, 0 even, 0 marginal, 1 REGRESSION"), "{table}");
     }
 
     #[test]

@@ -7,10 +7,12 @@
 
 pub mod baseline;
 pub mod compare;
+pub mod memory;
 pub mod method;
 pub mod profile;
 pub mod scaling;
 pub mod spans;
+pub mod verdict;
 
 use std::collections::BTreeMap;
 
@@ -147,11 +149,25 @@ impl BenchRow {
     }
 }
 
+/// `testing/bench/table.toml`.
+#[derive(Deserialize)]
+struct BenchTable {
+    verdict: verdict::Bounds,
+    bench: Vec<BenchRow>,
+}
+
+fn read_table() -> Result<BenchTable> {
+    toml::from_str(include_str!("../../bench/table.toml")).context("testing/bench/table.toml")
+}
+
 /// The table of benchmarks, in the guest's order.
 pub fn table() -> Result<Vec<BenchRow>> {
-    let mut tables: BTreeMap<String, Vec<BenchRow>> =
-        toml::from_str(include_str!("../../bench/table.toml")).context("testing/bench/table.toml")?;
-    tables.remove("bench").context("testing/bench/table.toml has no [[bench]]")
+    Ok(read_table()?.bench)
+}
+
+/// The bounds of the verdicts on ratios to Linux.
+pub fn bounds() -> Result<verdict::Bounds> {
+    read_table()?.verdict.checked().context("testing/bench/table.toml")
 }
 
 #[cfg(test)]

@@ -22,6 +22,9 @@
 //! on each), by the host's clock, and shows for which spin locks our processors waited; FILTER chooses among the
 //! operations.
 //!
+//! `--memory` measures the bytes that a process, a thread, an open file and so on need, and a system at rest, beside
+//! Linux; FILTER chooses among the rows.
+//!
 //! `--gate` runs the slice of ten under our kernel alone and fails when one needs more than 2 % over the stored
 //! baseline; `--save-baseline` stores what it measures.
 
@@ -31,9 +34,11 @@ use anyhow::{Result, anyhow, ensure};
 use clap::{Args, ValueEnum as _};
 
 use crate::bench::baseline::{Baseline, Regression, SLICE};
+use crate::bench::memory::MemoryRun;
 use crate::bench::method::{self, Timing};
-use crate::bench::{BenchRow, Run, compare, profile, scaling, spans, table};
+use crate::bench::{self, BenchRow, Run, compare, memory, profile, scaling, spans, table};
 use crate::kernel::{self, Safety, Selection, Which};
+use crate::qemu::Accel;
 use crate::results::Circumstances;
 use crate::results::junit::{Case, Outcome};
 use crate::setup::{self, Consent, Tool};
@@ -50,6 +55,9 @@ pub struct BenchArguments {
     /// How many interleaved runs `--wall` makes.
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     runs: u32,
+    /// What runs the guest's instructions, for `--wall`.
+    #[arg(long, value_enum, default_value_t, requires = "wall")]
+    accel: Accel,
     /// The kernels to measure.
     #[arg(long, value_enum, default_value_t)]
     kernel: Selection,
@@ -86,6 +94,9 @@ pub struct BenchArguments {
     /// How long `--scaling` counts each operation.
     #[arg(long, value_name = "MS", default_value_t = 2000, value_parser = clap::value_parser!(u32).range(10..=60_000))]
     milliseconds: u32,
+    /// Measure the bytes of memory that each kind of object needs, and a system at rest.
+    #[arg(long, conflicts_with_all = ["wall", "profile", "layout", "safety", "gate", "recorders", "scaling"])]
+    memory: bool,
     /// Store our kernel's figures as the new baseline.
     #[arg(long, conflicts_with = "wall")]
     save_baseline: bool,
@@ -114,6 +125,7 @@ impl BenchArguments {
             filter: None,
             wall: false,
             runs: 1,
+            accel: Accel::Tcg,
             kernel: Selection::Ours,
             layout: 1,
             json: false,
@@ -125,6 +137,7 @@ impl BenchArguments {
             scaling: false,
             processors: Vec::new(),
             milliseconds: 0,
+            memory: false,
             save_baseline: false,
         }
     }
@@ -135,6 +148,9 @@ pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
     if arguments.scaling {
         return show_scaling(arguments, consent);
+    }
+    if arguments.memory {
+        return show_memory(arguments, consent);
     }
     let rows = selected(arguments)?;
     if arguments.gate {
@@ -167,7 +183,7 @@ pub fn run(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
         [ours, linux] => {
             let pairs = compare::compare(ours, linux)?;
             results::keep_junit(name, complete, &pairs.iter().map(case).collect::<Vec<_>>())?;
-            print!("{}", compare::table(&pairs, unit));
+            print!("{}", compare::table(&pairs, &bench::bounds()?, unit));
         }
         runs => {
             let reference = |row: &BenchRow| if arguments.wall { row.linux_wall } else { row.linux };
@@ -230,6 +246,35 @@ fn show_scaling(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode
     Ok(ExitCode::SUCCESS)
 }
 
+/// Every row under every kernel, each in a boot of its own.
+fn show_memory(arguments: &BenchArguments, consent: Consent) -> Result<ExitCode> {
+    let began = Circumstances::now();
+    let wanted =
+        |row: &&str| arguments.filter.as_ref().is_none_or(|filter| filter.split(',').any(|part| row.contains(part)));
+    let rows: Vec<&str> = memory::ROWS.into_iter().map(|(row, _)| row).filter(wanted).collect();
+    ensure!(!rows.is_empty(), "no row's name contains {}", arguments.filter.as_deref().unwrap_or_default());
+    let mut runs = Vec::new();
+    for kernel in arguments.kernel.kernels() {
+        let boot = kernel.image(consent)?;
+        let mut run = MemoryRun { kernel: kernel.name().into(), machine_mib: 0, rows: Vec::new() };
+        for row in &rows {
+            eprintln!("{} {row}", kernel.name());
+            let (machine_mib, row) = memory::measure(*kernel, &boot, row, consent)?;
+            run.machine_mib = machine_mib;
+            run.rows.push(row);
+        }
+        runs.push(run);
+    }
+    let complete = arguments.filter.is_none() && arguments.kernel == Selection::Both;
+    results::keep("bench-memory", complete, began, &runs)?;
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&runs)?);
+    } else {
+        print!("{}", memory::table(&runs));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
 /// The same image under the kernel of each profile.
 fn compare_safety(
     arguments: &BenchArguments,
@@ -257,6 +302,7 @@ fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consen
     let kernels = arguments.kernel.kernels();
     let boots: Vec<_> = kernels.iter().map(|kernel| kernel.image(consent)).collect::<Result<_>>()?;
     let mut layouts: Vec<Vec<Run>> = Vec::new();
+    let accel = arguments.accel.resolve()?;
     let rounds = if arguments.wall { arguments.runs } else { 1 };
     for layout in 0..arguments.layout {
         // Odd sizes, so that page and cache-line phases both move.
@@ -267,7 +313,11 @@ fn measure(arguments: &BenchArguments, rows: &[BenchRow], timing: Timing, consen
                 eprintln!("{} layout {} round {} of {rounds}", kernel.name(), layout + 1, round + 1);
                 let run = match timing {
                     Timing::Instructions => profile::measure_apart(*kernel, &boots[index], &image, rows, consent)?,
-                    Timing::Wall => method::measure(*kernel, &boots[index], &image, rows, timing)?,
+                    Timing::Wall => {
+                        let mut machine = method::machine(*kernel, &boots[index], &image, timing);
+                        machine.accel = accel;
+                        method::measure_on(&machine, kernel.name(), image.1, rows)?.0
+                    }
                 };
                 match runs.get_mut(index) {
                     Some(best) => best.keep_minimum(&run)?,

@@ -13,7 +13,7 @@ use anyhow::{Result, bail};
 use clap::Args;
 
 use crate::kernel::{Selection, Which};
-use crate::qemu::{self, Limits, Machine, Model};
+use crate::qemu::{self, Accel, Limits, Machine, Model};
 use crate::setup::{self, Consent, Tool};
 use crate::{boot, kernel};
 
@@ -29,6 +29,9 @@ pub struct BenchBootArguments {
     /// QEMU's machine type.
     #[arg(long, value_enum, default_value_t)]
     machine: Model,
+    /// What runs the guests' instructions.
+    #[arg(long, value_enum, default_value_t)]
+    accel: Accel,
 }
 
 /// What the login shell of the image prints when it waits for its first command.
@@ -39,13 +42,17 @@ const SECONDS: u64 = 60;
 /// Runs the command.
 pub fn run(arguments: &BenchBootArguments, consent: Consent) -> Result<ExitCode> {
     setup::require(&[Tool::Qemu], consent)?;
-    let mut rows = vec![("firmware".to_owned(), firmware(arguments.machine)?, Vec::new())];
+    let accel = arguments.accel.resolve()?;
+    let mut firmware = firmware(arguments.machine)?;
+    firmware.accel = accel;
+    let mut rows = vec![("firmware".to_owned(), firmware, Vec::new())];
     for which in arguments.kernel.kernels() {
         if *which == Which::Linux && arguments.machine == Model::Microvm {
             continue;
         }
         let mut options = boot::Options::once(*which, &[]);
         options.machine_model(arguments.machine);
+        options.accelerated_by(accel);
         let mut machine = boot::machine(&options, consent)?;
         machine.serial = qemu::Serial::Captured;
         machine.append.push_str(" quiet loglevel=1");
@@ -61,8 +68,14 @@ pub fn run(arguments: &BenchBootArguments, consent: Consent) -> Result<ExitCode>
         }
     }
     println!(
-        "{:<10}{:>10}{:>10}{:>10}   {} boots each on {}, milliseconds to the first prompt",
-        "", "median", "fastest", "slowest", arguments.runs, arguments.machine
+        "{:<10}{:>10}{:>10}{:>10}   {} boots each on {} by {}, milliseconds to the first prompt",
+        "",
+        "median",
+        "fastest",
+        "slowest",
+        arguments.runs,
+        arguments.machine,
+        accel.name()
     );
     for (name, _, times) in &mut rows {
         let [median, fastest, slowest] = summary(times).map(|time| time.as_secs_f64() * 1000.0);

@@ -1,9 +1,11 @@
 //! Starts QEMU: what the machine is ([`Machine`]), and how a run is watched ([`mod@run`]).
 //!
-//! The accelerator is always TCG: figures are compared between emulated runs, and a `/dev/kvm` on a host without the
-//! CPU's virtualisation flags hangs guests. Two clocks exist: [`Clock::Host`], and [`Clock::Instructions`], where one
-//! guest instruction is one nanosecond and a rerun is bit-identical; the second works with one CPU only.
+//! The accelerator is TCG unless a boot or a wall time asks for another ([`accel`]): figures are compared between
+//! emulated runs, and a `/dev/kvm` on a host without the CPU's virtualisation flags hangs guests. Two clocks exist:
+//! [`Clock::Host`], and [`Clock::Instructions`], where one guest instruction is one nanosecond and a rerun is
+//! bit-identical; the second works with one CPU only.
 
+pub mod accel;
 mod quiet;
 pub mod run;
 
@@ -14,6 +16,7 @@ use anyhow::{Result, ensure};
 
 use crate::process::Call;
 
+pub use accel::Accel;
 pub use run::{Ending, Limits, OnSilence, Outcome, run, run_asking};
 
 /// QEMU's machine types that are used here.
@@ -56,6 +59,8 @@ pub enum Serial {
 /// A virtual machine that has not started yet.
 #[derive(Clone, Debug)]
 pub struct Machine {
+    /// What runs its instructions, never [`Accel::Auto`].
+    pub accel: Accel,
     /// QEMU's machine type (`-M`).
     pub model: Model,
     /// Number of CPUs.
@@ -99,6 +104,7 @@ impl Machine {
     /// A machine of the usual size for a kernel and its first file system.
     pub fn new(kernel: PathBuf, initrd: PathBuf, append: String) -> Self {
         Self {
+            accel: Accel::Tcg,
             model: Model::Pc,
             cpus: 1,
             memory_mib: 512,
@@ -159,7 +165,7 @@ impl Machine {
 
     /// The flags that make two runs comparable: everything but the kernel and its inputs.
     pub fn flags(&self) -> Vec<String> {
-        let mut flags: Vec<String> = vec!["-accel".into(), "tcg".into()];
+        let mut flags: Vec<String> = vec!["-accel".into(), self.accel.name().into()];
         if self.memory_mib > PROMISED_MIB && self.dumps.is_none() {
             let backend = format!("memory-backend-ram,id=ram,size={}M,reserve=off", self.memory_mib);
             flags.extend(["-M".into(), format!("{},memory-backend=ram", self.model), "-object".into(), backend]);

@@ -114,6 +114,14 @@ impl Drop for Stack {
     }
 }
 
+/// [`trim`], if there is enough for a batch: for threads that end, many of which may end before one begins.
+#[inline]
+pub(crate) fn trim_batch() {
+    if MAPPED.load(Relaxed) >= CACHED + BATCH {
+        trim_now();
+    }
+}
+
 /// Unmap what is kept beyond need. Thread context.
 #[inline]
 pub(crate) fn trim() {
