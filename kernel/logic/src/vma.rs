@@ -19,6 +19,9 @@ pub const PAGE: u64 = 4096;
 /// First address that may never be mapped by a user program (x86_64: one page below the canonical hole).
 pub const USER_END: u64 = 0x7fff_ffff_f000;
 
+/// Bytes that a range which grows down keeps from what lies below it (Linux: `stack_guard_gap`, 256 pages).
+pub const STACK_GUARD: u64 = 256 * PAGE;
+
 /// Linux's default `vm.max_map_count`.
 pub const MAX_VMAS: usize = 65_530;
 
@@ -132,6 +135,11 @@ impl<B> Vma<B> {
     /// Length in bytes.
     pub fn bytes(&self) -> u64 {
         self.end - self.start
+    }
+
+    /// Where it begins, or the distance that it keeps from what is placed below it.
+    fn start_with_guard(&self) -> u64 {
+        if self.flags.has(VmaFlags::GROWS_DOWN) { self.start.saturating_sub(STACK_GUARD) } else { self.start }
     }
 }
 
@@ -365,7 +373,13 @@ impl<B: Backing> VmaSet<B> {
         }
     }
 
-    /// The highest gap of `len` bytes within `floor..ceiling`, allocated from its top.
+    /// Whether `start..end` is free and a placement there would leave a range that grows down above it its distance.
+    pub fn is_clear(&self, start: u64, end: u64) -> bool {
+        self.find_at_or_above(start).is_none_or(|next| next.start_with_guard() >= end)
+    }
+
+    /// The highest gap of `len` bytes within `floor..ceiling`, allocated from its top; [`STACK_GUARD`] bytes below a
+    /// range that grows down belong to none.
     pub fn find_gap(&mut self, len: u64, floor: u64, ceiling: u64) -> Option<u64> {
         if len == 0 || ceiling.checked_sub(len)? < floor {
             return None;
@@ -375,6 +389,7 @@ impl<B: Backing> VmaSet<B> {
         }
         let mut top = if len >= self.hint.len { self.hint.top } else { ceiling };
         let mut at = self.vmas.partition(|vma| vma.start < top);
+        top = self.vmas.get(at).map_or(top, |above| top.min(above.start_with_guard()));
         loop {
             let before = self.vmas.before(at);
             let lower = before.and_then(|before| self.vmas.get(before));
@@ -390,7 +405,7 @@ impl<B: Backing> VmaSet<B> {
                 return None;
             }
             at = before;
-            top = top.min(lower.start);
+            top = top.min(lower.start_with_guard());
         }
     }
 

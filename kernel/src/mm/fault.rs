@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::fault::{self, Action, Pte, Range, Source};
-use kernel_logic::vma::{PAGE, Prot, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, STACK_GUARD, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::{PageRange, UserPage};
 use machine::frame::Frame;
@@ -34,8 +34,6 @@ pub enum Unresolved {
     OutOfMemory,
 }
 
-/// Distance a growing stack keeps from what lies below (Linux: 256 pages).
-const STACK_GUARD: u64 = 256 * PAGE;
 /// Pages mapped around a fault on a file, as far as they are in memory anyway.
 const AROUND: u64 = 16;
 

@@ -177,7 +177,12 @@ impl AddressSpace {
                 drop(map);
                 return self.lower_brk_in_parts(wanted);
             }
-            if self.split_edges(new_end, old_end).is_ok() && map.vmas.remove(new_end, old_end, |_| ()).is_ok() {
+            // Pages of the pool may have been mapped over a part of it.
+            let gone = |vma: &Vma| self.give_up_promise(vma);
+            if pool::check_edges(&map, new_end, old_end).is_ok()
+                && self.split_edges(new_end, old_end).is_ok()
+                && map.vmas.remove(new_end, old_end, gone).is_ok()
+            {
                 flight::munmap(new_end, old_end - new_end);
                 self.unmap_pages(new_end, old_end);
                 map.brk = wanted;
@@ -192,7 +197,7 @@ impl AddressSpace {
                 || !map.may_expand(limits, prot, flags, more)
                 || (map.lock_future && !map.may_lock(limits, more))
                 || more > frames::total() as u64;
-            if too_much || !map.vmas.is_free(old_end, new_end + PAGE) {
+            if too_much || !map.vmas.is_clear(old_end, new_end + PAGE) {
                 return map.brk;
             }
             let vma = Vma { start: old_end, end: new_end, prot, flags, backing: Backing::Anonymous };
@@ -281,7 +286,7 @@ fn choose(map: &mut Map, request: &Request) -> Result<u64, Errno> {
             let pooled = request.flags.has(VmaFlags::POOL);
             // One at the very end of addresses is none.
             let hint = if pooled { hint.checked_next_multiple_of(huge::HUGE).unwrap_or(0) } else { page_down(hint) };
-            if hint >= MIN_ADDR && fits(hint) && map.vmas.is_free(hint, hint + len) {
+            if hint >= MIN_ADDR && fits(hint) && map.vmas.is_clear(hint, hint + len) {
                 return Ok(hint);
             }
             let ceiling = request.ceiling.unwrap_or(map.mmap_top);

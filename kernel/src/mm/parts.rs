@@ -85,9 +85,10 @@ impl AddressSpace {
         map.vmas.len() <= FEW * RANGES && pages <= FEW * PAGES
     }
 
-    /// Unmaps `start..end` in parts, from the lower end on.
+    /// Unmaps `start..end` in parts, from the lower end on. EINVAL if that would cut a page of the pool.
     #[cold]
     pub(super) fn munmap_in_parts(&self, _alone: &InParts<'_>, start: u64, end: u64) -> Result<(), Errno> {
+        pool::check_edges(&self.lock(), start, end)?;
         let mut at = start;
         while at < end {
             let mut map = self.lock();
@@ -154,6 +155,8 @@ impl AddressSpace {
     /// Throws the pages of `start..end` away.
     #[cold]
     pub(super) fn discard_in_parts(&self, _alone: &InParts<'_>, start: u64, end: u64) -> Result<(), Errno> {
+        // Another thread may have mapped pages of the pool since.
+        pool::check_edges(&self.lock(), start, end)?;
         let mut at = start;
         while at < end {
             let map = self.lock();
@@ -170,6 +173,7 @@ impl AddressSpace {
     /// Changes the protection of `start..end` up to a hole or a range that may not have it.
     #[cold]
     pub(super) fn protect_in_parts(&self, _alone: &InParts<'_>, start: u64, end: u64, prot: Prot) -> Result<(), Errno> {
+        pool::check_edges(&self.lock(), start, end)?;
         let mut at = start;
         while at < end {
             let mut map = self.lock();
@@ -203,6 +207,7 @@ impl AddressSpace {
         let _alone = self.in_parts();
         // Others may have changed it since: two threads must not share what is left of one limit.
         allowed(&mut self.lock())?;
+        pool::check_edges(&self.lock(), start, end)?;
         let mut at = start;
         while at < end {
             let mut map = self.lock();

@@ -310,6 +310,6 @@ impl AddressSpace {
         let Some(range) = PageRange::new(vma.start, vma.end) else { return };
         let mut touched = 0;
         self.space.for_each(range, &mut |_, leaf| touched += if leaf.huge { HUGE_PAGES } else { 1 });
-        promise.release((vma.bytes() / HUGE) as usize - touched.div_ceil(HUGE_PAGES));
+        promise.release(((vma.bytes() / HUGE) as usize).saturating_sub(touched.div_ceil(HUGE_PAGES)));
     }
 }

@@ -58,7 +58,6 @@ impl AddressSpace {
                 old_len = new_len;
                 map = self.lock();
             }
-            pool::check_edges(&map, fixed, fixed + new_len)?;
             self.clear_target(&mut map, (old, old_len), (fixed, new_len))?;
             old_len = old_len.min(new_len);
         }
@@ -76,6 +75,8 @@ impl AddressSpace {
                     drop(map);
                     return self.munmap_in_parts(alone, old + new_len, old + old_len).map(|()| old);
                 }
+                // What is cut off may be other ranges than the one at `old`.
+                pool::check_edges(&map, old + new_len, old + old_len)?;
                 self.split_edges(old + new_len, old + old_len)?;
                 let gone = |vma: &Vma| self.give_up_promise(vma);
                 map.vmas.remove(old + new_len, old + old_len, gone).map_err(vma_errno)?;
@@ -111,8 +112,7 @@ impl AddressSpace {
             return Err(Errno::ENOMEM);
         }
         if let Some(alone) = alone {
-            drop(map);
-            return self.relocate_in_parts(alone, &vma, (old, old_len), new_len, (flags, fixed));
+            return self.relocate_in_parts(map, alone, &vma, (old, old_len), new_len, (flags, fixed));
         }
         self.relocate(&mut map, &vma, (old, old_len), new_len, (flags, fixed))
     }
@@ -144,8 +144,9 @@ impl AddressSpace {
         }
         for (start, end) in [(fixed, fixed + new_len), (old + new_len, old + old_len)] {
             if start < end {
+                pool::check_edges(map, start, end)?;
                 self.split_edges(start, end)?;
-                map.vmas.remove(start, end, |_| ()).map_err(vma_errno)?;
+                map.vmas.remove(start, end, |vma| self.give_up_promise(vma)).map_err(vma_errno)?;
                 self.unmap_pages(start, end);
             }
         }
@@ -201,17 +202,18 @@ impl AddressSpace {
         map.vmas.find_gap(new_len, super::map::MIN_ADDR, top).ok_or(Errno::ENOMEM)
     }
 
-    /// [`Self::relocate`] of a mapping of many parts, all or none.
+    /// [`Self::relocate`] of a mapping of many parts, all or none. `map` has been locked since the new place was
+    /// cleared: a stack above could grow into it.
     #[cold]
     fn relocate_in_parts(
         &self,
+        mut map: SpinGuard<'_, Map>,
         _alone: &InParts<'_>,
         vma: &Vma,
         (old, old_len): (u64, u64),
         new_len: u64,
         (flags, fixed): (u64, u64),
     ) -> Result<u64, Errno> {
-        let mut map = self.lock();
         let to = self.destination(&mut map, (old, old_len), new_len, (flags, fixed))?;
         // A stack may grow meanwhile, but not to here.
         let reserved = Vma { prot: Prot::NONE, flags: VmaFlags::default(), backing: Backing::Anonymous, ..*vma };

@@ -289,7 +289,7 @@ fn wait_by_id(call: &Call<'_>) -> Result<Option<Report>, Errno> {
         1 if id > 0 => Which::Process(id as Pid),
         3 if id >= 0 => {
             impatient = call.task.files().get(id)?.is_nonblocking() && options & abi::WNOHANG == 0;
-            Which::Process(pidfd::process_of(&call.task, id)?.pid)
+            Which::This(pidfd::process_of(&call.task, id)?.family.identity())
         }
         2 if id == 0 => Which::Group(call.task.process.pgid()),
         2 if id > 0 => Which::Group(id as Pid),

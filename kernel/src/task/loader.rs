@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 
 use kernel_logic::elf::{self, Header, Image, Placement, Segment};
 use kernel_logic::stack::{self, Contents, at};
-use kernel_logic::vma::{PAGE, Prot, USER_END, VmaFlags};
+use kernel_logic::vma::{PAGE, Prot, STACK_GUARD, USER_END, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::UserPage;
 use machine::frame::Frame;
@@ -246,9 +246,10 @@ fn map_vdso(map: &mut Map) -> Result<(), Errno> {
     }
     let len = vdso::PAGES * PAGE;
     let start = map.vmas.find_gap(len, MIN_ADDR, map.mmap_top).ok_or(Errno::ENOMEM)?;
-    for (index, prot) in [(0, Prot::READ), (1, Prot::READ.with(Prot::EXEC))] {
+    // What the kernel writes is only ever read, as on Linux; breakpoints may be put into the code.
+    let data = VmaFlags::NO_WRITE.with(VmaFlags::NO_EXEC);
+    for (index, prot, flags) in [(0, Prot::READ, data), (1, Prot::READ.with(Prot::EXEC), VmaFlags::default())] {
         let at = start + index * PAGE;
-        let flags = VmaFlags::default();
         map.vmas
             .insert(Vma { start: at, end: at + PAGE, prot, flags, backing: Backing::Vdso { index } })
             .map_err(vma_errno)?;
@@ -316,6 +317,10 @@ fn build_stack(
     let start = page_down(built.sp - INITIAL_STACK.min(given.stack_limit / 2));
     let flags = VmaFlags::GROWS_DOWN.with(VmaFlags::STACK);
     let end = page_up(top).ok_or(Errno::ENOMEM)?;
+    // A file may say of its segments that they lie here.
+    if !map.vmas.is_free(start.saturating_sub(STACK_GUARD), end) {
+        return Err(Errno::ENOMEM);
+    }
     map.vmas.insert(Vma { start, end, prot, flags, backing: Backing::Anonymous }).map_err(vma_errno)?;
     let first = page_down(built.sp);
     for page in (first..end).step_by(PAGE as usize) {

@@ -218,20 +218,41 @@ pub fn allocate_this(id: Pid) -> Result<Taken, Errno> {
 
 /// An id that is free: not a process, thread, group or session.
 pub fn allocate() -> Result<Pid, Errno> {
-    let mut tree = TREE.lock();
+    let tree = &mut *TREE.lock();
+    let mut relations = Relations { first: Pid::MAX, taken: [0; RELATED / 64] };
     for _ in 0..PID_MAX {
         tree.last = if tree.last + 1 >= PID_MAX { FIRST_REUSED } else { tree.last + 1 };
         let id = tree.last;
-        let taken = tree.nodes.contains_key(&id)
-            || THREADS.lock().contains_key(&id)
-            || tree.chosen.contains(&id)
-            || (tree.last >= FIRST_REUSED
-                && tree.nodes.values().any(|n| n.process.pgid() == id || n.process.sid() == id));
-        if !taken {
+        let taken = tree.nodes.contains_key(&id) || THREADS.lock().contains_key(&id) || tree.chosen.contains(&id);
+        if !taken && (id < FIRST_REUSED || !relations.has(tree, id)) {
             return Ok(id);
         }
     }
     Err(Errno::EAGAIN)
+}
+
+/// Ids whose use by groups and sessions is looked up at a time: programs choose how many in a row are those of groups
+/// whose leaders are gone.
+const RELATED: usize = 4096;
+
+/// Which of the ids from `first` on are a group's or a session's.
+struct Relations {
+    first: Pid,
+    taken: [u64; RELATED / 64],
+}
+
+impl Relations {
+    /// Whether `id` is, by a look at all processes if the last one was for other ids.
+    fn has(&mut self, tree: &Tree, id: Pid) -> bool {
+        let offset = |first: Pid, id: Pid| id.checked_sub(first).map(|at| at as usize).filter(|at| *at < RELATED);
+        let at = offset(self.first, id).unwrap_or_else(|| {
+            (self.first, self.taken) = (id, [0; RELATED / 64]);
+            let ids = tree.nodes.values().flat_map(|node| [node.process.pgid(), node.process.sid()]);
+            ids.filter_map(|taken| offset(id, taken)).for_each(|at| self.taken[at / 64] |= 1 << (at % 64));
+            0
+        });
+        self.taken[at / 64] >> (at % 64) & 1 != 0
+    }
 }
 
 /// Enters a new process with its first thread, made by the thread `maker`, as a child of its parent; as a sibling of

@@ -4,6 +4,7 @@ use alloc::sync::Arc;
 
 use linux_abi::Errno;
 
+use super::process::family::Identity;
 use super::process::{Change, Changes, Process};
 use super::{Pid, Task, tree};
 use crate::sync::wait::WaitError;
@@ -16,6 +17,8 @@ pub enum Which {
     Any,
     /// The child with this id.
     Process(Pid),
+    /// This very process, whatever child has its id by now.
+    This(Identity),
     /// Those of this group.
     Group(Pid),
 }
@@ -101,6 +104,7 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
         let matches = match wanted.which {
             Which::Any => true,
             Which::Process(pid) => child.pid == pid,
+            Which::This(identity) => child.family.identity() == identity,
             Which::Group(pgid) => child.pgid() == pgid,
         };
         let of_kind = match wanted.kind {

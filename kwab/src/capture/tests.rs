@@ -243,7 +243,7 @@ pub(super) fn core_of(memory: &[(u64, Vec<u8>)], notes: &[u8]) -> Vec<u8> {
     core[16..20].copy_from_slice(&[4, 0, 62, 0]);
     core[32] = 64;
     core[54] = 56;
-    core[56] = count as u8;
+    core[56..58].copy_from_slice(&(count as u16).to_le_bytes());
     let mut at = 64 + 56 * count;
     let mut row = |kind: u32, paddr: u64, length: usize| {
         let mut row = kind.to_le_bytes().to_vec();
@@ -423,6 +423,26 @@ fn cores_that_are_cut_overlap_or_are_of_a_program_say_so() {
     let mut program = core_of(&[(0, vec![1; 8])], &[]);
     program[64 + 56 + 16] = 1;
     assert!(refused(&program).contains("of a program"));
+}
+
+#[test]
+fn a_megabyte_that_two_thousand_segments_share_is_no_gigabytes_of_memory() {
+    const SEGMENTS: u64 = 2000;
+    const EACH: u64 = 1 << 20;
+    let memory: Vec<(u64, Vec<u8>)> = (0..SEGMENTS).map(|number| (number * EACH, Vec::new())).collect();
+    let mut bytes = core_of(&memory, &[]);
+    let body = bytes.len() as u64;
+    for number in 0..SEGMENTS as usize {
+        let row = 64 + 56 * (1 + number);
+        bytes[row + 8..row + 16].copy_from_slice(&body.to_le_bytes());
+        bytes[row + 32..row + 40].copy_from_slice(&EACH.to_le_bytes());
+    }
+    bytes.resize(bytes.len() + EACH as usize, 7);
+    let core = Vmcore::open(file(&bytes)).expect("a core");
+    let held: u64 = core.loads.iter().map(|load| load.length).sum();
+    assert_eq!(held, bytes.len() as u64);
+    let lost = format!("{} bytes of memory: the segments claim more than the {held} bytes", SEGMENTS * EACH - held);
+    assert!(core.missing.iter().any(|text| text.starts_with(&lost)), "{:?}", core.missing);
 }
 
 #[test]

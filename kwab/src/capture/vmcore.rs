@@ -117,7 +117,7 @@ impl Vmcore {
     fn elf(&mut self) -> Result<(), CaptureError> {
         let length = self.source.length;
         let segments = segments(&self.source, length)?;
-        self.loads = loads(&segments, length, &mut self.missing)?;
+        self.loads = loads(&segments, (length, self.source.stored), &mut self.missing)?;
         for bytes in note_segments(&self.source, length, &segments)? {
             self.notes(&bytes);
         }
@@ -247,8 +247,13 @@ fn is_memory(segment: &Segment) -> bool {
     segment.kind == PT_LOAD && segment.length > 0 && segment.paddr != u64::MAX
 }
 
-/// The physical memory of the segments, in order and without overlap, as far as the file has it.
-fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result<Vec<Load>, CaptureError> {
+/// The physical memory of the segments, in order and without overlap, as far as a file that ends at `length` has it.
+/// Its `stored` bytes are all that the segments have together: none is memory of many addresses.
+fn loads(
+    segments: &[Segment],
+    (length, stored): (u64, u64),
+    missing: &mut Vec<String>,
+) -> Result<Vec<Load>, CaptureError> {
     let mut found: Vec<&Segment> = segments.iter().filter(|segment| is_memory(segment)).collect();
     if found.is_empty() {
         return Err(refused("it holds no memory"));
@@ -258,7 +263,7 @@ fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result
     }
     found.sort_by_key(|segment| (segment.paddr, std::cmp::Reverse(segment.length)));
     let mut loads: Vec<Load> = Vec::new();
-    let mut covered = 0_u64;
+    let (mut covered, mut left, mut shared) = (0_u64, stored, 0_u64);
     for segment in found {
         let there = segment.length.min(length.saturating_sub(segment.offset)).min(u64::MAX - segment.paddr);
         if there < segment.length {
@@ -266,11 +271,16 @@ fn loads(segments: &[Segment], length: u64, missing: &mut Vec<String>) -> Result
             missing.push(format!("{lost} bytes of memory at {at:#x}: the file is cut"));
         }
         let skip = covered.saturating_sub(segment.paddr).min(there);
-        if there > skip {
+        let taken = (there - skip).min(left);
+        shared = shared.saturating_add(there - skip - taken);
+        if taken > 0 {
             let (paddr, offset) = (segment.paddr + skip, segment.offset + skip);
-            loads.push(Load { paddr, stored: Stored::At(offset), length: there - skip });
-            covered = paddr + (there - skip);
+            loads.push(Load { paddr, stored: Stored::At(offset), length: taken });
+            (covered, left) = (paddr + taken, left - taken);
         }
+    }
+    if shared > 0 {
+        missing.push(format!("{shared} bytes of memory: the segments claim more than the {stored} bytes of the file"));
     }
     Ok(loads)
 }

@@ -48,6 +48,26 @@ fn neighbours_with_equal_attributes_become_one() {
 }
 
 #[test]
+fn nothing_is_placed_in_the_guard_of_a_range_that_grows_down() {
+    const GUARD: u64 = STACK_GUARD / PAGE;
+    let mut set = VmaSet::new();
+    let stack = vma(5000, 5010, RW, Back::Anon);
+    set.insert(Vma { flags: VmaFlags::GROWS_DOWN, ..stack }).unwrap();
+    let below = (5000 - GUARD) * PAGE;
+    let mut gap = |pages: u64, ceiling: u64| set.find_gap(pages * PAGE, 16 * PAGE, ceiling * PAGE);
+    assert_eq!(gap(1, 5010), Some(below - PAGE));
+    assert_eq!(gap(1, 5000), Some(below - PAGE), "also where the search ends at the range");
+    assert_eq!(gap(1, 4999), Some(below - PAGE), "or inside of its guard");
+    assert_eq!(gap(1, 4000), Some(3999 * PAGE));
+    assert_eq!(gap(1, 5020), Some(5019 * PAGE), "above it there is none");
+    assert_eq!(gap(5000 - GUARD, 5010), None);
+    assert!(set.is_clear(below - PAGE, below) && !set.is_clear(below - PAGE, below + PAGE));
+    assert!(set.is_free(below, below + PAGE), "who asks for a place by force gets it");
+    set.insert(vma(10, 20, RW, Back::Anon)).unwrap();
+    assert!(set.is_clear(5, 10 * PAGE) && !set.is_clear(5, 11 * PAGE));
+}
+
+#[test]
 fn a_hole_punched_in_a_file_keeps_the_upper_offset() {
     let mut set = VmaSet::new();
     set.insert(vma(10, 20, RW, Back::File(0))).unwrap();

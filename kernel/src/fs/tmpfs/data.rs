@@ -367,9 +367,10 @@ impl FileData {
         })?;
         self.generation.fetch_add(1, Relaxed);
         if size >= old {
-            crate::fs::limit::room(size.saturating_sub(1).max(old), 1)
-                .map(|_| ())
-                .or_else(|error| if size > old { Err(error) } else { Ok(()) })?;
+            // Who leaves a file as large as it is does not meet the limit.
+            if size > old {
+                crate::fs::limit::room(size - 1, 1)?;
+            }
             self.size.store(size, Release);
             return Ok(0);
         }
@@ -405,7 +406,9 @@ impl FileData {
                 if mode == 0 && end > self.size() {
                     self.check_seals(SEAL_GROW)?;
                 }
-                crate::fs::limit::room(end - 1, 1)?;
+                if end > self.size() {
+                    crate::fs::limit::room(end - 1, 1)?;
+                }
                 self.fill(pool, start / PAGE, end.div_ceil(PAGE))?;
                 if mode == 0 && end > self.size() {
                     self.size.store(end, Release);
