@@ -1,7 +1,8 @@
 /*
- * Programs that die, each by a mistake of its own: `deaths WAY`. The functions keep their names and their calls.
+ * Programs that die or hang, each by a mistake of its own: `deaths WAY`. The functions keep their names and calls.
  */
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -69,6 +70,41 @@ MISTAKE static void keep_all(void) {
     for (;;) memset(malloc(1 << 20), 1, 1 << 20);
 }
 
+static pthread_mutex_t front = PTHREAD_MUTEX_INITIALIZER, back = PTHREAD_MUTEX_INITIALIZER;
+static pthread_barrier_t both;
+
+MISTAKE static void *move_forwards(void *argument) {
+    pthread_mutex_lock(&back);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&front);
+    zero = 0;
+    return argument;
+}
+
+MISTAKE static void *move_backwards(void *argument) {
+    pthread_mutex_lock(&front);
+    pthread_barrier_wait(&both);
+    pthread_mutex_lock(&back);
+    zero = 0;
+    return argument;
+}
+
+MISTAKE static int lock_in_both_orders(void) {
+    pthread_t one, other;
+    pthread_barrier_init(&both, 0, 2);
+    if (pthread_create(&one, 0, move_forwards, 0) || pthread_create(&other, 0, move_backwards, 0)) return 4;
+    pthread_join(one, 0);
+    return pthread_join(other, 0);
+}
+
+MISTAKE static int is_my_turn(int me) { return zero == me; }
+
+MISTAKE static int wait_for_turn(int me) {
+    int rounds = 0;
+    while (!is_my_turn(me)) rounds++;
+    return rounds;
+}
+
 int main(int argc, char **argv) {
     const char *way = argc > 1 ? argv[1] : "";
     if (!strcmp(way, "divide")) return divide_shares(argc);
@@ -83,5 +119,7 @@ int main(int argc, char **argv) {
     if (!strcmp(way, "hook")) call_hook();
     if (!strcmp(way, "abort")) check_state();
     if (!strcmp(way, "memory")) keep_all();
+    if (!strcmp(way, "deadlock")) return lock_in_both_orders();
+    if (!strcmp(way, "turn")) return wait_for_turn(argc);
     return 2;
 }

@@ -59,14 +59,23 @@ fn error_in(line: &str) -> Option<Errno> {
     words.filter_map(Errno::from_name).next()
 }
 
+/// Whether the kernel panicked because its first program ended.
+pub(super) fn init_ended(ctx: &Context<'_, '_>) -> bool {
+    ctx.kernel_died() && ctx.death.message.to_lowercase().contains("attempted to kill init")
+}
+
 /// Chunks of the log and lines of it that are looked at.
 const LOGS: usize = 32;
 const LINES: usize = 48;
 
-/// The process that died, or the one program that sleeps when everything does.
+/// The process that died, init when the kernel cannot go on without it, or the one program that sleeps when everything
+/// does.
 fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
     if ctx.program_died() {
         return ctx.death.pid;
+    }
+    if init_ended(ctx) {
+        return ctx.death.pid.or(Some(1));
     }
     let sleeps = |state: Option<TaskState>| matches!(state, Some(TaskState::BLOCKED | TaskState::SLEEPING));
     let asleep = ctx.case.tasks.iter().filter(|task| sleeps(task.state) && task.user_ip.is_some());

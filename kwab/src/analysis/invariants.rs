@@ -13,7 +13,7 @@ use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 use super::context::{Context, View};
 use super::controller;
 use super::keepers::Promise;
-use super::quote::text;
+use super::quote::{text, waits_in_vfork};
 use super::rings::Rings;
 use super::space::Spaces;
 use crate::model::{Located, RecordRef};
@@ -69,6 +69,16 @@ pub const INVARIANTS: &[Invariant] = &[
             "a parent waits for a child that has ended",
             0.75,
             child,
+        ),
+    ),
+    kept(
+        Promise::Vfork,
+        rule(
+            "INV-VFORK",
+            "no parent in vfork waits for a child that has left its memory",
+            "a parent in vfork waits for a child that has left its memory",
+            0.75,
+            vfork,
         ),
     ),
     kept(
@@ -239,6 +249,44 @@ fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
             rows.violated(row, Some(task.at), task.tid);
         }
     }
+}
+
+fn vfork(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    // A child that is missing from a list that is not whole may still use the memory.
+    if !ctx.case.weakness(&[SectionKind::TASKS]).is_empty() {
+        return;
+    }
+    for task in sleepers(ctx).filter(|task| waits_in_vfork(task) && task.page_table_root.is_some()) {
+        rows.checked += 1;
+        if let Some((why, _)) = let_go(ctx, task) {
+            let row = format!("{} has slept{} in vfork, and {why}", label(task), seconds(task));
+            rows.violated(row, Some(task.at), task.tid);
+        }
+    }
+}
+
+/// What a parent in vfork waits for has happened: no child uses its memory any more.
+pub(super) fn let_go(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
+    if !waits_in_vfork(task) || task.page_table_root.is_none() {
+        return None;
+    }
+    let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
+    let uses = |child: &&Located<Task<'_>>| {
+        child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
+    };
+    // Of one that lives and whose memory is not told nothing is known.
+    let is_unknown =
+        |child: &Located<Task<'_>>| child.page_table_root.is_none() && child.state != Some(TaskState::ZOMBIE);
+    if children.clone().any(|child| uses(&child) || is_unknown(child)) {
+        return None;
+    }
+    Some(match children.next() {
+        Some(child) => {
+            let state = child.state.and_then(TaskState::name).unwrap_or("there");
+            (format!("its child {} has released its address space: {state}", child.pid.unwrap_or(0)), Some(child.at))
+        }
+        None => ("its child no longer exists".to_owned(), None),
+    })
 }
 
 fn interrupt(ctx: &Context<'_, '_>, rows: &mut Rows) {

@@ -9,11 +9,14 @@ use super::frame::TraceFrame;
 use super::{blame, reach};
 use crate::decode::flow::{Flow, Way, flows};
 use crate::symbols::{Probe, Role, Symbols, role};
+use crate::unwind::Trust;
 
 /// Frames whose functions are looked at.
 const MOST_FRAMES: usize = 12;
 /// Bytes of a function that is looked at.
 const MOST_CODE: u64 = 32 << 10;
+/// Frames of a program that are taken as they were found.
+const NEAR: usize = 4;
 /// Functions that are named.
 const MOST: usize = 8;
 
@@ -63,7 +66,7 @@ fn asked(symbols: &Symbols, stack: &[TraceFrame], loop_calls: &Calls) -> Vec<Str
         let found = symbols.read(*start, None, &mut bytes);
         let code = flows(&bytes[..found], *start);
         let all: Vec<usize> = (0..code.len()).collect();
-        let own = called(symbols, &code, &all, &on_stack).names;
+        let own = called(symbols, None, &code, &all, &on_stack).names;
         let new = own.into_iter().filter(|name| !loop_calls.names.contains(name) && !reach::is_served(name));
         for name in new {
             if !names.contains(&name) && names.len() < MOST {
@@ -81,27 +84,68 @@ struct Repeated {
     function: String,
     /// What the loop calls.
     calls: Calls,
+    /// The first and the last instruction of the loop; `None` outside of loops.
+    span: Option<(u64, u64)>,
 }
 
-/// The innermost function on a stack that stands in a loop and has a role that counts.
+/// The innermost function on a stack that stands in a loop which calls something, and has a role that counts.
 fn innermost(symbols: &Symbols, stack: &[TraceFrame], counts: fn(Role) -> bool) -> Option<Repeated> {
+    let standing =
+        (0..stack.len().min(MOST_FRAMES)).filter_map(|number| standing(symbols, None, stack, number, counts));
+    standing.into_iter().find(|found| !found.calls.names.is_empty())
+}
+
+/// The loop in which the function of a frame stands, if its role counts.
+fn standing(
+    symbols: &Symbols,
+    pid: Option<u32>,
+    stack: &[TraceFrame],
+    number: usize,
+    counts: fn(Role) -> bool,
+) -> Option<Repeated> {
+    let frame = stack.get(number)?;
+    let probe = if number == 0 { Probe::Exact } else { Probe::Return };
+    let at = probe.instruction(frame.ip);
+    let symbol = symbols.resolve(at, pid, Probe::Exact).symbol.filter(|symbol| symbol.size <= MOST_CODE)?;
+    // A shim of the library through which the function was called is shown by what is inlined there.
+    if !counts(role(&symbol.name)) && !symbol.name.contains("FnOnce") {
+        return None;
+    }
+    let start = at.checked_sub(symbol.offset)?;
+    let mut bytes = vec![0; usize::try_from(symbol.size).ok()?];
+    let found = symbols.read(start, pid, &mut bytes);
+    let code = flows(&bytes[..found], start);
     let on_stack: Vec<&str> = stack.iter().flat_map(blame::functions).map(|function| function.name).collect();
-    let frames = stack.iter().take(MOST_FRAMES).enumerate();
-    frames.into_iter().find_map(|(number, frame)| {
-        let probe = if number == 0 { Probe::Exact } else { Probe::Return };
-        let at = probe.instruction(frame.ip);
-        let symbol = symbols.resolve(at, None, Probe::Exact).symbol.filter(|symbol| symbol.size <= MOST_CODE)?;
-        // A shim of the library through which the function was called is shown by what is inlined there.
-        if !counts(role(&symbol.name)) && !symbol.name.contains("FnOnce") {
-            return None;
-        }
-        let start = at.checked_sub(symbol.offset)?;
-        let mut bytes = vec![0; usize::try_from(symbol.size).ok()?];
-        let found = symbols.read(start, None, &mut bytes);
-        let code = flows(&bytes[..found], start);
-        let calls = called(symbols, &code, &around(&code, at), &on_stack);
-        (!calls.names.is_empty()).then(|| Repeated { frame: number, function: symbol.name.to_string(), calls })
-    })
+    let numbers = around(&code, at);
+    let calls = called(symbols, pid, &code, &numbers, &on_stack);
+    let bounds = numbers.first().zip(numbers.last());
+    let span = bounds.map(|(first, last)| (code[*first].addr, code[*last].addr));
+    Some(Repeated { frame: number, function: symbol.name.to_string(), calls, span })
+}
+
+/// A loop in which a program stands.
+#[derive(Debug)]
+pub(super) struct OfProgram {
+    /// The number of the frame of its function.
+    pub(super) frame: usize,
+    /// `wait_for_turn repeats a loop (0x401200..0x401220) that calls is_my_turn`.
+    pub(super) words: String,
+}
+
+/// The innermost loop that the functions on a stack of a program stand in.
+pub(super) fn of_program(symbols: &Symbols, pid: Option<u32>, stack: &[TraceFrame]) -> Option<OfProgram> {
+    // Far out, a frame that was found by looking for return addresses may be left over from a call before.
+    let is_near = |number: &usize| *number < NEAR || stack.get(*number).is_some_and(|frame| frame.trust != Trust::Scan);
+    let counts = |role| matches!(role, Role::Suspect | Role::Helper);
+    let mut found =
+        (0..MOST_FRAMES).take_while(is_near).filter_map(|number| standing(symbols, pid, stack, number, counts));
+    let Repeated { frame, function, calls, span } = found.find(|found| found.span.is_some())?;
+    let (first, last) = span?;
+    let inner = stack[..frame].iter().flat_map(blame::functions).map(|function| function.name.to_owned());
+    let mut names: Vec<String> = inner.chain(calls.names).collect();
+    names.dedup();
+    let calls = if names.is_empty() { String::new() } else { format!(" that calls {}", names.join(", ")) };
+    Some(OfProgram { frame, words: format!("{function} repeats a loop ({first:#x}..{last:#x}){calls}") })
 }
 
 /// The numbers of the instructions that form a loop with the one that holds an address; empty outside of loops.
@@ -147,7 +191,7 @@ struct Calls {
     targets: Vec<u64>,
 }
 
-fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]) -> Calls {
+fn called(symbols: &Symbols, pid: Option<u32>, code: &[Flow], numbers: &[usize], on_stack: &[&str]) -> Calls {
     let (mut names, mut targets): (Vec<String>, Vec<u64>) = (Vec::new(), Vec::new());
     let mut name = |function: Option<&str>| {
         let telling = function.filter(|name| role(name) == Role::Suspect && !on_stack.contains(name));
@@ -156,10 +200,10 @@ fn called(symbols: &Symbols, code: &[Flow], numbers: &[usize], on_stack: &[&str]
         }
     };
     for flow in numbers.iter().map(|at| &code[*at]) {
-        let location = symbols.resolve(flow.addr, None, Probe::Exact);
+        let location = symbols.resolve(flow.addr, pid, Probe::Exact);
         location.frames.iter().filter(|frame| frame.inlined).for_each(|frame| name(frame.function.as_deref()));
         if let Way::Call(Some(target)) = flow.way {
-            name(symbols.resolve(target, None, Probe::Exact).function().map(|found| &**found));
+            name(symbols.resolve(target, pid, Probe::Exact).function().map(|found| &**found));
             if !targets.contains(&target) {
                 targets.push(target);
             }

@@ -88,6 +88,7 @@ const ELSEWHERE: &[&str] = &[
     "HANG",
     "OOM-KILL",
     "THREADS",
+    "LOOP",
     "DELIBERATE",
 ];
 /// Rules whose symptom may come from an answer that the kernel gave the program.
@@ -103,6 +104,7 @@ const ANSWERED: &[&str] = &[
     "HANG",
     "LOST-WAKE",
     "AUDIT",
+    "INIT",
 ];
 /// Claims that are kept.
 const MOST: usize = 8;

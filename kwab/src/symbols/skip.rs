@@ -114,6 +114,9 @@ pub fn role(name: &str) -> Role {
     if REPORTERS_OF_PROGRAMS.contains(&plain(name)) {
         return Role::Reporter;
     }
+    if WAITERS_OF_PROGRAMS.contains(&plain(name).trim_start_matches('_')) {
+        return Role::Waiter;
+    }
     if is_allocator(name) {
         return Role::Helper;
     }
@@ -222,6 +225,45 @@ const REPORTERS_OF_PROGRAMS: &[&str] = &[
     "kill",
     "tkill",
     "tgkill",
+];
+
+/// Functions of C libraries that wait for other threads, and what they call to do so; without the underscores that they
+/// begin with.
+const WAITERS_OF_PROGRAMS: &[&str] = &[
+    "GI___futex_abstimed_wait_cancelable64",
+    "GI___lll_lock_wait",
+    "GI___pthread_mutex_lock",
+    "cp_begin",
+    "cp_end",
+    "futex4_cp",
+    "futex_abstimed_wait_cancelable64",
+    "futex_abstimed_wait_common",
+    "futex_abstimed_wait_common64",
+    "futex_wait",
+    "futexwait",
+    "lll_lock_wait",
+    "lll_lock_wait_private",
+    "pthread_barrier_wait",
+    "pthread_clockjoin_ex",
+    "pthread_cond_timedwait",
+    "pthread_cond_wait",
+    "pthread_cond_wait_common",
+    "pthread_join",
+    "pthread_mutex_lock",
+    "pthread_mutex_timedlock",
+    "pthread_rwlock_rdlock",
+    "pthread_rwlock_timedrdlock",
+    "pthread_rwlock_timedwrlock",
+    "pthread_rwlock_wrlock",
+    "pthread_timedjoin_np",
+    "sem_timedwait",
+    "sem_wait",
+    "syscall_cp",
+    "syscall_cp_asm",
+    "syscall_cp_c",
+    "timedwait",
+    "timedwait_cp",
+    "wait",
 ];
 
 /// Functions of allocators.
@@ -355,6 +397,9 @@ mod tests {
             ("my_os::Kernel::__panic", Role::Reporter),
             ("kfree", Role::Helper),
             ("__restore_sigs", Role::Reporter),
+            ("__pthread_mutex_timedlock", Role::Waiter),
+            ("___pthread_cond_wait", Role::Waiter),
+            ("pthread_mutex_lock_all", Role::Suspect),
             ("__list_del_entry_valid", Role::Helper),
             ("asm_exc_page_fault", Role::Reporter),
             ("ext4_lookup", Role::Suspect),

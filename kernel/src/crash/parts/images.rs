@@ -19,18 +19,24 @@ pub(super) fn images(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), S
         kernel(dump)?;
     }
     let pid = subject.pid();
-    with_map(dump, subject, |dump, map, _| {
-        let mut before: Option<&Vma> = None;
-        for vma in map.vmas.iter() {
-            // An image begins where its file does.
-            let again = before.is_some_and(|before| same_file(before, vma));
-            if matches!(&vma.backing, Backing::File { offset: 0, .. }) && !again {
-                program(dump, pid, map, vma)?;
-            }
-            before = Some(vma);
+    with_map(dump, subject, |dump, map, _| of_map(dump, pid, map, &mut crash::probe_read))
+}
+
+/// Copies from an address as far as it can, and says how much.
+type Read<'r> = &'r mut dyn FnMut(u64, &mut [u8]) -> usize;
+
+/// The images of a program, whose memory `read` reads.
+pub(super) fn of_map(dump: &mut Dump<'_>, pid: Option<u32>, map: &Map, read: Read<'_>) -> Result<(), Stop> {
+    let mut before: Option<&Vma> = None;
+    for vma in map.vmas.iter() {
+        // An image begins where its file does.
+        let again = before.is_some_and(|before| same_file(before, vma));
+        if matches!(&vma.backing, Backing::File { offset: 0, .. }) && !again {
+            program(dump, pid, map, vma, read)?;
         }
-        Ok(())
-    })
+        before = Some(vma);
+    }
+    Ok(())
 }
 
 fn kernel(dump: &mut Dump<'_>) -> Result<(), Stop> {
@@ -62,19 +68,19 @@ fn same_file(a: &Vma, b: &Vma) -> bool {
     }
 }
 
-fn program(dump: &mut Dump<'_>, pid: Option<u32>, map: &Map, first: &Vma) -> Result<(), Stop> {
+fn program(dump: &mut Dump<'_>, pid: Option<u32>, map: &Map, first: &Vma, read: Read<'_>) -> Result<(), Stop> {
     let Backing::File { file, .. } = &first.backing else { return Ok(()) };
     let last =
         map.vmas.iter().filter(|vma| vma.start >= first.start && same_file(vma, first)).take(MAX_SEGMENTS).last();
     let end = last.map_or(first.end, |vma| vma.end);
     let mut room = [0; 256];
     let own = map.exe.as_ref().is_some_and(|exe| Arc::ptr_eq(exe.inode(), file.inode()));
-    let found = notes::find(first.start, crash::probe_read);
+    let found = notes::find(first.start, &mut *read);
     let Found { bias, entry, ref build_id, build_id_len } = found.unwrap_or_default();
     let mut segments = [Segment::default(); MAX_SEGMENTS];
     let mut count = 0;
     // What the image asked for, not what it was given: comparing the two is the reader's business.
-    notes::segments(first.start, bias, crash::probe_read, |loadable| {
+    notes::segments(first.start, bias, &mut *read, |loadable| {
         if let Some(segment) = segments.get_mut(count) {
             *segment = Segment {
                 start: Some(loadable.start),

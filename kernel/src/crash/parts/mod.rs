@@ -27,6 +27,7 @@ mod live;
 mod locks;
 mod maps;
 mod memory;
+mod others;
 mod pages;
 mod process;
 mod ram;
@@ -255,8 +256,10 @@ pub const COLLECTORS: &[Collector] = &[
     part(SectionKind::PAGE_CHECKS, ALL, 500, checks::checks),
     part(SectionKind::TASKS, ALL, 200, tasks::tasks),
     part(SectionKind::SYSCALLS, KERNEL | LIVE, 100, recorders::calls_of_others),
+    part(SectionKind::TASKS, KERNEL, 100, others::user_code),
     part(SectionKind::LOCKS, KERNEL | LIVE, 50, locks::locks),
     part(SectionKind::IMAGES, ALL, 100, images::images),
+    part(SectionKind::IMAGES, KERNEL, 100, others::images),
     part(SectionKind::LOG, ALL, 100, system::log),
     part(SectionKind::COUNTERS, ALL, 100, system::counters),
     part(SectionKind::MEMORY, KERNEL | PROCESS, 100, memory::pointed),

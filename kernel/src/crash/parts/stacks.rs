@@ -104,14 +104,27 @@ pub(super) fn memory(
     kind: MemoryKind,
     start: u64,
     end: u64,
+    whose: (Option<u32>, Option<u32>),
+    label: &str,
+) -> Result<(), Stop> {
+    memory_by(dump, kind, start, end, whose, label, &mut crash::probe_read)
+}
+
+/// The same of memory that `read` copies from an address as far as it can, and says how much.
+pub(super) fn memory_by(
+    dump: &mut Dump<'_>,
+    kind: MemoryKind,
+    start: u64,
+    end: u64,
     (pid, tid): (Option<u32>, Option<u32>),
     label: &str,
+    read: &mut dyn FnMut(u64, &mut [u8]) -> usize,
 ) -> Result<(), Stop> {
     let mut bytes = [0; PIECE];
     let mut at = start;
     while at < end {
         let wanted = (end - at).min(dump.max_bytes().min(PIECE) as u64) as usize;
-        let len = crash::probe_read(at, &mut bytes[..wanted]);
+        let len = read(at, &mut bytes[..wanted]);
         if len > 0 {
             dump.put(&Memory {
                 kind: Some(kind),

@@ -1,19 +1,15 @@
 //! Classes of death that the signal, the faulting instruction and the stack prove: division, illegal instructions,
-//! files that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out,
-//! deadlocked threads.
+//! files that end before their mapping, read-only memory, smashed stacks, corrupted heaps, memory that ran out.
 //!
 //! The kernel's own divisions and undefined instructions are judged here too: the processor reports both alike.
 
-use std::collections::BTreeMap;
+use kwab_format::record::{CauseKind, Vma};
 
-use kwab_format::record::{CauseKind, RegisterRole, TaskState, Vma};
-
-use super::tasks::{is_asleep, label};
+use crate::analysis::blame;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::{text, without_level};
-use crate::analysis::{blame, stacks};
 use crate::decode::Access;
 use crate::model::{Located, RecordRef};
 use crate::symbols::{Role, is_allocator, plain, role};
@@ -291,41 +287,3 @@ pub(super) fn killed_for_memory(ctx: &Context<'_, '_>) -> Vec<Claim> {
 
 /// Chunks of the log that are looked at.
 const MOST_LOGS: usize = 64;
-
-/// All threads of a program wait for futexes: its mutexes, when the words say so.
-pub(super) fn threads(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    if !ctx.is_hang() {
-        return Vec::new();
-    }
-    let mut programs: BTreeMap<u32, Vec<&Located<kwab_format::record::Task<'_>>>> = BTreeMap::new();
-    for task in ctx.case.tasks.iter().filter(|task| task.state != Some(TaskState::ZOMBIE)) {
-        if let Some(pid) = task.pid.filter(|_| task.user_ip.is_some()) {
-            programs.entry(pid).or_default().push(task);
-        }
-    }
-    let waits =
-        |task: &&Located<kwab_format::record::Task<'_>>| is_asleep(task) && text(task.wait_reason).contains("futex");
-    let stuck = programs.values().find(|threads| threads.len() > 1 && threads.iter().all(waits));
-    let Some(threads) = stuck else { return Vec::new() };
-    let first = threads[0];
-    let mut claim =
-        Claim::new(format!("a deadlock of threads: all {} of {} wait for futexes", threads.len(), label(first)));
-    for task in threads.iter().take(4) {
-        claim = claim.because(0.2, format!("{} sleeps in futex", label(task)), Some(task.at));
-    }
-    // musl and glibc keep the thread that holds a mutex in its word (robust futex ABI: FUTEX_TID_MASK).
-    for task in threads.iter().take(16) {
-        let Some(word) = task.wait_object.and_then(|object| ctx.view().word(object)) else { continue };
-        let owner = u32::try_from(word & 0x3fff_ffff).unwrap_or(0);
-        if threads.iter().any(|other| other.tid == Some(owner) && other.tid != task.tid) {
-            claim = claim.proven(
-                0.4,
-                format!("{} waits for a mutex that thread {owner} holds", label(task)),
-                Some(task.at),
-            );
-        }
-    }
-    let user = ctx.case.registers.iter().find(|set| set.role == Some(RegisterRole::USER) && set.pid == first.pid);
-    let frames = user.map(|set| stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set)).unwrap_or_default();
-    vec![claim.blames(blame::guilty(&frames))]
-}

@@ -5,15 +5,16 @@
 //! waits. Of sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
 
 use kwab_format::SectionKind;
-use kwab_format::record::{CauseKind, FlightKind, RegId, RegisterRole, Registers, Task, TaskState};
+use kwab_format::record::{CauseKind, FlightKind, Registers, Task, TaskState};
 
-use super::tasks::{blame_of, is_asleep, label, lock_name, party};
-use super::{before, fault_loop, holders};
+use super::tasks::{blame_of, is_asleep, is_stopped, label, lock_name, party, ran_long, ring};
+use super::{before, fault_loop, holders, stuck};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
+use crate::analysis::invariants::let_go;
 use crate::analysis::keepers::{self, ASKS, Promise};
-use crate::analysis::quote::{text, waits_in_vfork};
+use crate::analysis::quote::text;
 use crate::analysis::rings::Rings;
 use crate::analysis::{loops, stacks};
 use crate::model::{Located, RecordRef};
@@ -83,27 +84,6 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim.blames(blame_of(ctx, task))]
 }
 
-/// What a parent in vfork waits for has happened: no child uses its memory any more.
-fn let_go(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
-    if !waits_in_vfork(task) || task.page_table_root.is_none() {
-        return None;
-    }
-    let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
-    let uses = |child: &&Located<Task<'_>>| {
-        child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
-    };
-    if children.clone().any(|child| uses(&child)) {
-        return None;
-    }
-    Some(match children.next() {
-        Some(child) => {
-            let state = child.state.and_then(TaskState::name).unwrap_or("there");
-            (format!("its child {} has released its address space: {state}", child.pid.unwrap_or(0)), Some(child.at))
-        }
-        None => ("its child no longer exists".to_owned(), None),
-    })
-}
-
 /// A task hangs: which task waits for which.
 pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     if !ctx.is_hang() {
@@ -118,7 +98,7 @@ pub(super) fn hang(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let blocked = hung_task(ctx).map(|task| sleeper(ctx, task, 0.55));
     let busy = busy(ctx);
     let claims: Vec<Claim> = blocked.into_iter().chain(busy).collect();
-    if !claims.is_empty() {
+    if !claims.is_empty() || !stuck::endless_loop(ctx).is_empty() {
         return claims;
     }
     match last_sleeper(ctx) {
@@ -217,16 +197,6 @@ fn silent_processor(message: &str) -> Option<u32> {
     before.rsplit_once("CPU ")?.1.parse().ok()
 }
 
-fn is_stopped(set: &Registers<'_>) -> bool {
-    set.role == Some(RegisterRole::STOPPED)
-}
-
-/// Ring of the code that a register set belongs to.
-fn ring(set: &Registers<'_>) -> Option<u64> {
-    let value = set.regs.as_ref()?.iter().find(|reg| reg.id == Some(RegId::CS))?.value?;
-    Some(value & 3)
-}
-
 /// Processors that ran something when the dump was asked for: in the kernel, or in user code.
 fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
@@ -239,6 +209,10 @@ const MOST_BUSY: usize = 3;
 
 fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let Some(tid) = set.tid.or(set.pid).filter(|tid| *tid != 0) else { return before_threads(ctx, set) };
+    // A loop of the program is a claim of its own.
+    if stuck::loop_of(ctx, set).is_some() {
+        return None;
+    }
     let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
     if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
         return None;
@@ -256,7 +230,6 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let place = guilty.as_ref().map(|guilty| format!(" in {}", guilty.name)).unwrap_or_default();
     let repeats = Some(&frames).filter(|_| ring(set) == Some(0));
     let repeats = repeats.and_then(|frames| loops::in_words(ctx.symbols, frames)).map(|row| (row, None));
-    let run = task.and_then(|task| task.run_ns).filter(|ns| *ns > LONG);
     let claim = if ring(set)? == 0 {
         Claim::new(format!("{cpu} stays in the kernel{place}, on behalf of {who}")).because(
             0.45,
@@ -270,7 +243,7 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
             Some(set.at),
         )
     };
-    let ran_for = run.map(|ns| (format!("{who} has run for {:.1} s", ns as f64 / 1e9), task.map(|task| task.at)));
+    let ran_for = task.and_then(|task| Some((ran_long(task)?, Some(task.at))));
     Some(
         claim
             .because_if(0.2, ran_for)
@@ -298,9 +271,6 @@ fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option
         .because_if(0.05, repeats);
     Some(claim.blames(Some(guilty)))
 }
-
-/// A task that ran for longer than this did not just begin, nanoseconds.
-const LONG: u64 = 1_000_000_000;
 
 /// Of programs that sleep, the one at the end of the chain of those that wait for their children, and of several the
 /// one that has slept longest.

@@ -108,7 +108,7 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
             continue;
         }
         let before = &events[index.saturating_sub(LOOKED_BACK)..index];
-        let Some(other) = running_elsewhere(before, pid, cpu) else { continue };
+        let Some(other) = running_elsewhere(before, pid, cpu).filter(|_| !only_gives(before, event)) else { continue };
         // The shootdown belongs to the change: it comes before the processor does anything else for the process.
         let later = &events[index + 1..events.len().min(index + 1 + LOOKED_BACK)];
         let next = later.iter().filter(|later| later.stamp.cpu == Some(cpu));
@@ -132,6 +132,23 @@ pub(super) fn tlb(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return vec![claim];
     }
     Vec::new()
+}
+
+/// Whether a change only gives rights to what was mapped with fewer, as the guard of a new stack: no processor has kept
+/// what it takes away.
+fn only_gives(before: &[&Located<FlightEvent<'_>>], change: &FlightEvent<'_>) -> bool {
+    let (Some(addr), Some(rights)) = (change.a, change.c.filter(|_| change.kind == Some(FlightKind::MPROTECT))) else {
+        return false;
+    };
+    let sets = [FlightKind::MMAP, FlightKind::MPROTECT];
+    let covers = |event: &&&Located<FlightEvent<'_>>| {
+        let range = event.a.zip(event.b);
+        event.pid == change.pid
+            && event.kind.is_some_and(|kind| sets.contains(&kind))
+            && range.is_some_and(|(start, len)| start <= addr && addr - start < len)
+    };
+    let last = before.iter().rev().find(covers).and_then(|event| event.c);
+    last.is_some_and(|had| had & !rights == 0)
 }
 
 /// Events before and behind a change that are looked at: more than a processor's ring holds.

@@ -20,6 +20,7 @@ mod panic;
 mod pointer;
 mod program;
 mod stack;
+mod stuck;
 mod tasks;
 mod triple;
 
@@ -359,10 +360,18 @@ pub const RULES: &[Rule] = &[
     rule(
         "THREADS",
         "deadlock of threads",
-        "tasks and what they wait for, captured memory",
+        "tasks and what they wait for, user stacks, words of mutexes",
         &[CAUSE, TASKS, STACKS],
         &["kwab inspect FILE --section tasks,bt"],
-        deaths::threads,
+        stuck::threads,
+    ),
+    rule(
+        "LOOP",
+        "endless loop of a program",
+        "registers of processors, user stacks, code, run times",
+        &[CAUSE, TASKS, REGS, STACKS],
+        &["kwab inspect FILE --section bt,code,tasks"],
+        stuck::endless_loop,
     ),
     rule(
         "CANARY",

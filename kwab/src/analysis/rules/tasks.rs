@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use kwab_format::record::{LockKind, Task, TaskState};
+use kwab_format::record::{LockKind, RegId, RegisterRole, Registers, Task, TaskState};
 
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
@@ -172,4 +172,24 @@ pub(super) fn lock_across_sleep(ctx: &Context<'_, '_>) -> Vec<Claim> {
         return vec![claim];
     }
     Vec::new()
+}
+
+/// Whether registers are those of a processor that was stopped.
+pub(super) fn is_stopped(set: &Registers<'_>) -> bool {
+    set.role == Some(RegisterRole::STOPPED)
+}
+
+/// Ring of the code that a register set belongs to.
+pub(super) fn ring(set: &Registers<'_>) -> Option<u64> {
+    let value = set.regs.as_ref()?.iter().find(|reg| reg.id == Some(RegId::CS))?.value?;
+    Some(value & 3)
+}
+
+/// A task that ran for longer than this did not just begin, nanoseconds.
+const LONG: u64 = 1_000_000_000;
+
+/// How long a task has run, if that is long.
+pub(super) fn ran_long(task: &Task<'_>) -> Option<String> {
+    let ns = task.run_ns.filter(|ns| *ns > LONG)?;
+    Some(format!("{} has run for {:.1} s", label(task), ns as f64 / 1e9))
 }

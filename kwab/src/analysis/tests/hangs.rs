@@ -139,6 +139,17 @@ fn the_error_that_the_log_ends_with_is_told_of_a_panic() {
 }
 
 #[test]
+fn of_an_init_that_ended_the_call_that_failed_before_is_told_and_what_it_is_made_of() {
+    let message = Some(&b"Attempted to kill init! exitcode=0x00000100"[..]);
+    let cause = Cause { kind: Some(CauseKind::PANIC), message, pid: Some(1), ..stopped() };
+    let maker = ours().put(C, &cause).put(SectionKind::SYSCALLS, &called(1, 38, -22, SECOND));
+    let found = judge_as(&kernel(), &maker);
+    assert_eq!(found.hypotheses[0].rule, "INIT", "{:#?}", found.hypotheses);
+    assert!(told(&found, "the last call that failed before: setitimer("), "{:#?}", found.hypotheses[0].evidence);
+    assert!(told(&found, "that error can come from kernel::syscalls::setitimer"), "{:#?}", found.hypotheses[0]);
+}
+
+#[test]
 fn a_system_call_is_made_of_its_handler_and_what_that_calls() {
     let parts = |nr| reach::parts(&kernel(), nr);
     assert_eq!(parts(38), ["kernel::syscalls::setitimer", "kernel::time::from_timeval"]);

@@ -7,6 +7,7 @@ mod deaths;
 mod evidence;
 mod hangs;
 mod logs;
+mod stuck;
 mod triage;
 mod verify;
 mod work;
