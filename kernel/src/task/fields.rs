@@ -34,8 +34,8 @@ const OF_PROCESS: usize = offset_of!(Process, signals) + offset_of!(ProcessSigna
 
 /// A thread's ring of calls, `calls.…` and `texts.…` behind it; a value of 0 where the kernel has no recorders.
 pub static CALLS: [Entry; 2] = [
-    Entry::number("task.calls", Thread::DATA + offset_of!(Task, calls) + Calls::PLACE.0),
-    Entry::number("calls.value", Calls::PLACE.1),
+    Entry::number("task.calls", Thread::DATA + offset_of!(Task, calls) + Calls::OFFSETS.0),
+    Entry::number("calls.value", Calls::OFFSETS.1),
 ];
 
 /// What else a thread has and leads to.

@@ -49,12 +49,12 @@ pub static TEXTS: [Entry; 8] = Entry::numbers(TextRing::LAYOUT);
 impl Calls {
     /// Where the pointer to a thread's ring lies in this, and the ring behind what an `Arc` keeps before its value.
     #[cfg(feature = "recorders")]
-    pub const PLACE: (usize, usize) =
+    pub const OFFSETS: (usize, usize) =
         (offset_of!(Self, ring), (2 * size_of::<usize>()).next_multiple_of(align_of::<CallRing>()));
 
     /// Without recorders there is none.
     #[cfg(not(feature = "recorders"))]
-    pub const PLACE: (usize, usize) = (0, 0);
+    pub const OFFSETS: (usize, usize) = (0, 0);
 
     /// One for a new thread.
     #[cfg(feature = "recorders")]

@@ -37,7 +37,7 @@ pub struct CallSlot {
     pub entry: u64,
     /// The counter when it returned, and what it returned.
     pub done: Option<(u64, i64)>,
-    /// Its arguments.
+    /// Its arguments, of which the call may take fewer.
     pub args: [u64; 6],
     /// How the strings begin that its arguments point to, and whether they go on.
     pub texts: [Option<(Vec<u8>, bool)>; 6],
@@ -48,7 +48,7 @@ pub struct CallSlot {
 pub struct Calls {
     /// What the ring has seen of this thread.
     pub counts: Counts,
-    /// The calls.
+    /// Those that are still in the ring.
     pub calls: Vec<Call>,
 }
 

@@ -57,7 +57,7 @@ const CONTROL: [(&str, RegId); 8] = [
 /// A set of registers.
 pub type Set = Vec<(RegId, u64)>;
 
-/// An exception.
+/// An exception with its numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Trap {
     /// Its number, as the processor counts it.
