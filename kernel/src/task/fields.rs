@@ -21,7 +21,7 @@ use crate::sched::SchedState;
 use crate::trace::ring::Calls;
 
 /// The machine's part of a thread.
-pub static STAND: [Entry; 6] = Thread::FIELDS;
+pub static STAND: [Entry; 7] = Thread::FIELDS;
 /// The user registers at the top of its stack.
 pub static FRAME: [Entry; 4] = UserFrame::FIELDS;
 /// The scheduler's part.

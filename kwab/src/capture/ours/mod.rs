@@ -55,6 +55,8 @@ pub struct Ours {
     pub death: Option<Death>,
     /// The registers of processors that were stopped for that, by the number of the processor.
     pub stopped: Vec<(u32, Set)>,
+    /// Bytes below a kernel stack that are never mapped.
+    pub guard: Option<u64>,
     clock: Option<Clock>,
     /// What could not be read, and why.
     pub missing: Vec<String>,
@@ -86,6 +88,7 @@ pub(super) fn read(core: &Vmcore, tables: Tables, kernel: &Kernel, processors: &
         ours.missing.push("the flight recorder: the kernel has none, or its table does not say where it is".to_owned());
     }
     ours.flight = flight.unwrap_or_default();
+    ours.guard = table.get("thread.stack_guard");
     ours.death = death::read(&space, &table);
     if ours.death.is_some() {
         ours.stopped = death::stopped(&space, &table, processors);

@@ -14,6 +14,7 @@ use super::Ours;
 use super::death::{Death, Set, Trap};
 use super::flight::Counts;
 use super::tasks::{Saved, Thread};
+use crate::decode::exception_name;
 use crate::model::emit::DumpWriter;
 
 /// Writes the threads, each with its saved registers and stack.
@@ -91,6 +92,7 @@ pub(in crate::capture) fn put_death<W: Write>(writer: &mut DumpWriter<W>, ours: 
         ip: Some(death.register(RegId::RIP)),
         sp: Some(death.register(RegId::RSP)),
         vector: death.trap.map(|trap| u32::from(trap.vector)),
+        exception: death.trap.and_then(|trap| exception_name(trap.vector.into())).map(|(_, name)| name.as_bytes()),
         error_code: death.trap.map(|trap| trap.error),
         syscall: program.and_then(|thread| thread.user?.2).map(u64::cast_signed),
         in_kernel: Some(death.in_kernel()),
@@ -115,7 +117,8 @@ pub(in crate::capture) fn put_death<W: Write>(writer: &mut DumpWriter<W>, ours: 
         && let Some((low, high)) = thread.bounds
     {
         let (label, tid) = (Some(&b"thread"[..]), Some(thread.tid).filter(|tid| *tid != 0));
-        let record = StackBounds { label, low: Some(low), high: Some(high), tid, ..StackBounds::default() };
+        let (low, high, guard) = (Some(low), Some(high), ours.guard);
+        let record = StackBounds { label, low, high, guard, tid, ..StackBounds::default() };
         writer.put(SectionKind::STACKS, &record);
     }
 }
