@@ -163,6 +163,9 @@ pub struct Line<const N: usize> {
 }
 
 impl<const N: usize> Line<N> {
+    /// Where its bytes and their number lie, for readers of memory.
+    pub const LAYOUT: (usize, usize) = (offset_of!(Self, bytes), offset_of!(Self, len));
+
     /// A log without lines.
     pub const fn new() -> Self {
         Self { bytes: [0; N], len: 0, cut: false }

@@ -165,8 +165,8 @@ pub fn sit(question: &Question, room: &Room) -> Result<(Option<Answer>, Vec<u8>)
     Ok((answer, outcome.serial))
 }
 
-/// The watchdog is patient: on a busy host a processor of the guest may not run for seconds.
-fn options(question: &Question, room: &Room) -> String {
+/// The kernel's command line. The watchdog is patient: on a busy host a processor of the guest may not run for seconds.
+pub fn options(question: &Question, room: &Room) -> String {
     let inject = match (question.fault, question.files) {
         ("", _) => String::new(),
         (fault, "") => format!(" inject={fault}"),

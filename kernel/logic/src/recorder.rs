@@ -9,6 +9,7 @@
 //!
 //! [`calls`] is the ring of a thread's system calls, which is written in two steps; [`texts`] has their strings.
 
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU64, Ordering, fence};
 
 pub mod calls;
@@ -55,6 +56,16 @@ pub struct Counts {
 }
 
 impl<const WORDS: usize, const SLOTS: usize> Recorder<WORDS, SLOTS> {
+    /// Where a reader of memory finds what: of the ring its count and first slot, the size of a slot, and of a slot its
+    /// seal and words.
+    pub const LAYOUT: [usize; 5] = [
+        offset_of!(Self, next),
+        offset_of!(Self, slots),
+        size_of::<Slot<WORDS>>(),
+        offset_of!(Slot<WORDS>, seal),
+        offset_of!(Slot<WORDS>, words),
+    ];
+
     /// Empty; all bytes zero.
     #[must_use]
     #[expect(clippy::new_without_default, reason = "meant for statics; a default would be built on the stack")]

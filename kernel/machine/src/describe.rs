@@ -36,6 +36,16 @@ impl Entry {
         Self { name: padded(name), value: Value(ptr::without_provenance(number)) }
     }
 
+    /// The numbers of a list.
+    pub const fn numbers<const COUNT: usize>(list: [(&str, usize); COUNT]) -> [Self; COUNT] {
+        let (mut entries, mut at) = ([Self::number("", 0); COUNT], 0);
+        while at < COUNT {
+            entries[at] = Self::number(list[at].0, list[at].1);
+            at += 1;
+        }
+        entries
+    }
+
     /// Where something lies.
     pub const fn address<T: ?Sized>(name: &str, of: &'static T) -> Self {
         Self { name: padded(name), value: Value(ptr::from_ref(of).cast()) }

@@ -67,6 +67,9 @@ pub mod arch {
     #[cfg(target_arch = "x86_64")]
     pub mod described {
         pub use crate::x86_64::cpu::local::{AWAITED, BLOCKS};
+        pub use crate::x86_64::cpu::regs::{CONTROL, REGISTERS};
+        pub use crate::x86_64::cpu::stopped::FIELDS as STOPPED;
+        pub use crate::x86_64::interrupts::clock::CLOCK;
         pub use crate::x86_64::layout::FIELDS as IMAGE;
     }
 }

@@ -88,7 +88,7 @@ impl<T> Thread<T> {
     /// Offset of the kernel's data.
     pub const DATA: usize = offset_of!(Self, data);
     /// Where its stack and its registers stand.
-    pub const FIELDS: [Entry; 6] = Core::fields(offset_of!(Self, core));
+    pub const FIELDS: [Entry; 7] = Core::fields(offset_of!(Self, core));
 
     /// Whether `switch_to` would take it now.
     #[inline]

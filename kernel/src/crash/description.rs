@@ -8,10 +8,11 @@ use machine::console;
 use machine::describe::{Description, Entry, Part};
 use machine::sync::SpinLock;
 
-use super::watchdog;
+use super::{panic, watchdog};
 use crate::mm::frames;
 use crate::sync::reason;
 use crate::task::{fields, tree};
+use crate::trace::{flight, ring};
 use crate::{log, uts};
 
 /// How a lock looks, and what the compiler says of the place that took it ([`core::panic::Location`]).
@@ -24,17 +25,27 @@ static LOCKS: [Entry; 6] = [
     Entry::number("place.column", 0x14),
 ];
 
-static DESCRIPTION: Description<15> = Description::new(
+static DESCRIPTION: Description<25> = Description::new(
     &DESCRIPTION,
     [
         Part::of(&described::IMAGE),
         Part::of(&described::BLOCKS),
         Part::of(&described::AWAITED),
+        Part::of(&described::STOPPED),
+        Part::of(&described::REGISTERS),
+        Part::of(&described::CONTROL),
+        Part::of(&described::CLOCK),
         Part::of(&LOCKS),
         Part::of(&fields::STAND),
         Part::of(&fields::FRAME),
         Part::of(&fields::SCHED),
         Part::of(&fields::FIELDS),
+        Part::of(&fields::CALLS),
+        Part::of(&ring::FIELDS),
+        Part::of(&ring::TEXTS),
+        Part::of(&flight::FIELDS),
+        Part::of(&panic::FIELDS),
+        Part::of(&panic::PARTS),
         Part::of(&tree::FIELDS),
         Part::of(&reason::FIELDS),
         Part::of(&log::FIELDS),

@@ -13,6 +13,7 @@ use core::sync::atomic::{AtomicUsize, Ordering};
 use kwab_format::record::{CauseKind, Reason};
 use kwab_format::{Compression, FileHeader, Progress, Writer};
 use machine::crash::{self, Committed, Memory, Stage};
+use machine::describe::Entry;
 use machine::trap::{FatalKind, FatalTrap, TrapCode};
 
 use super::channel::{self, Target};
@@ -42,6 +43,15 @@ static STEP: AtomicUsize = AtomicUsize::new(0);
 static PART: AtomicUsize = AtomicUsize::new(0);
 /// What died first.
 static DEATH: Committed<Death> = Committed::new();
+/// Where it lies, in [`machine::describe`].
+pub(super) static FIELDS: [Entry; 4] = [
+    Entry::address("death", &DEATH),
+    Entry::number("death.valid", Committed::<Death>::LAYOUT[0]),
+    Entry::number("death.slots", Committed::<Death>::LAYOUT[1]),
+    Entry::number("death.slot", Committed::<Death>::LAYOUT[2]),
+];
+/// What it consists of.
+pub(super) static PARTS: [Entry; 15] = Death::FIELDS;
 /// Where the dump goes, and how far it has come.
 static SAVED: Committed<(Target, Progress)> = Committed::new();
 /// Bytes of the whole dump, and the microseconds that it took.
@@ -88,7 +98,7 @@ pub fn on_fatal(trap: &FatalTrap) -> ! {
         let hang = matches!(kind, CauseKind::NMI | CauseKind::SOFT_LOCKUP);
         let reason = if hang { Reason::HANG } else { Reason::KERNEL_CRASH };
         let mut death = Death::new(kind, reason, trap.registers, trap.control);
-        death.trap = Some(TrapCode { vector, error: trap.code, addr });
+        death.set_trap(TrapCode { vector, error: trap.code, addr });
         describe(&mut death, trap);
         begin(stage, memory, death)
     })

@@ -18,9 +18,10 @@ use super::signal::ThreadSignals;
 use super::{OptionSlot, PendingSignals, Process, Task, Thread};
 use crate::mm::AddressSpace;
 use crate::sched::SchedState;
+use crate::trace::ring::Calls;
 
 /// The machine's part of a thread.
-pub static STAND: [Entry; 6] = Thread::FIELDS;
+pub static STAND: [Entry; 7] = Thread::FIELDS;
 /// The user registers at the top of its stack.
 pub static FRAME: [Entry; 4] = UserFrame::FIELDS;
 /// The scheduler's part.
@@ -30,6 +31,12 @@ pub static SCHED: [Entry; 11] = SchedState::fields(Thread::DATA + offset_of!(Tas
 const MEMORY: usize = offset_of!(OptionSlot<AddressSpace>, 0) + SpinLock::<Option<Arc<AddressSpace>>>::VALUE;
 const PENDING: usize = offset_of!(ThreadSignals, pending) + PendingSignals::SET;
 const OF_PROCESS: usize = offset_of!(Process, signals) + offset_of!(ProcessSignals, pending) + PendingSignals::SET;
+
+/// A thread's ring of calls, `calls.…` and `texts.…` behind it; a value of 0 where the kernel has no recorders.
+pub static CALLS: [Entry; 2] = [
+    Entry::number("task.calls", Thread::DATA + offset_of!(Task, calls) + Calls::OFFSETS.0),
+    Entry::number("calls.value", Calls::OFFSETS.1),
+];
 
 /// What else a thread has and leads to.
 pub static FIELDS: [Entry; 14] = [

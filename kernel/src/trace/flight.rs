@@ -10,10 +10,11 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use kernel_logic::recorder::{Counts, Entry, Recorder};
+use kernel_logic::recorder::{self, Counts, Recorder, TAG_BITS};
 use kernel_logic::runqueue::ThreadState;
 use kwab_format::record::{FlightEvent, FlightKind, Stamp};
 use machine::cpu::{self, CpuId, MAX_CPUS, PerCpu};
+use machine::describe::Entry;
 use machine::note::Note;
 use machine::time::{Nanos, cycles, params};
 
@@ -28,6 +29,20 @@ const WORDS: usize = 7;
 pub const ON: bool = cfg!(feature = "recorders");
 
 static RINGS: PerCpu<Recorder<WORDS, EVENTS>> = PerCpu::new([const { Recorder::new() }; MAX_CPUS]);
+
+const LAYOUT: [usize; 5] = Recorder::<WORDS, EVENTS>::LAYOUT;
+/// The rings in [`machine::describe`]: each processor's, and in it where its count and its slots lie.
+pub static FIELDS: [Entry; 9] = [
+    Entry::address("flight", &RINGS),
+    Entry::number("flight.stride", PerCpu::<Recorder<WORDS, EVENTS>>::STRIDE),
+    Entry::number("flight.count", if ON { EVENTS } else { 0 }),
+    Entry::number("flight.next", LAYOUT[0]),
+    Entry::number("flight.slots", LAYOUT[1]),
+    Entry::number("flight.slot", LAYOUT[2]),
+    Entry::number("flight.seal", LAYOUT[3]),
+    Entry::number("flight.words", LAYOUT[4]),
+    Entry::number("flight.tag_bits", TAG_BITS as usize),
+];
 
 /// An event as read. What `a` to `d` mean is beside the function that records the kind.
 #[derive(Clone, Copy, Debug)]
@@ -91,7 +106,7 @@ pub fn counts(cpu: CpuId) -> Counts {
     RINGS.of(cpu).counts()
 }
 
-fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
+fn decode(entry: &recorder::Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
     let [_, who, a, b, c, ..] = entry.words;
     let kind = FlightKind(u16::from(entry.tag & !IN_CYCLES));
     let ns = time_of(entry);
@@ -109,7 +124,7 @@ fn decode(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Event {
     Event { kind, number: entry.number, cpu, ns, pid: (who >> 32) as u32, tid: who as u32, numbers }
 }
 
-fn sleep_before(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Option<Event> {
+fn sleep_before(entry: &recorder::Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Option<Event> {
     let [ns, _, left_in, ..] = entry.words;
     let from = running?;
     let slept = ThreadState::from_number(left_in as u8).is_asleep();
@@ -126,7 +141,7 @@ fn sleep_before(entry: &Entry<WORDS>, running: Option<u64>, cpu: CpuId) -> Optio
 }
 
 /// When an event was: what a point has at hand costs least, nanoseconds or a cycle count.
-fn time_of(entry: &Entry<WORDS>) -> Nanos {
+fn time_of(entry: &recorder::Entry<WORDS>) -> Nanos {
     let [at, ..] = entry.words;
     if entry.tag & IN_CYCLES == 0 { at } else { in_nanos(at) }
 }

@@ -13,14 +13,15 @@
 use alloc::sync::Arc;
 #[cfg(feature = "recorders")]
 use alloc::vec::Vec;
+#[cfg(feature = "recorders")]
+use core::mem::offset_of;
 
 use kernel_logic::recorder::Counts;
 pub use kernel_logic::recorder::calls::{Call, CallRing, Open};
-#[cfg(feature = "recorders")]
-use kernel_logic::recorder::texts::TextRing;
-use kernel_logic::recorder::texts::{CallText, KEPT_BYTES};
+use kernel_logic::recorder::texts::{CallText, KEPT_BYTES, TextRing};
 use kwab_format::record::{Stamp, SyscallRecord};
 use linux_abi::syscalls::{self, ArgKind};
+use machine::describe::Entry;
 #[cfg(feature = "recorders")]
 use machine::sync::SpinLock;
 use machine::time::ClockParams;
@@ -40,7 +41,21 @@ const SPARE: usize = 32;
 #[cfg(feature = "recorders")]
 static POOL: SpinLock<Vec<Arc<CallRing>>> = SpinLock::new(Vec::new());
 
+/// How a ring lies in memory, in [`machine::describe`].
+pub static FIELDS: [Entry; 14] = Entry::numbers(CallRing::LAYOUT);
+/// How the ring of its strings does.
+pub static TEXTS: [Entry; 8] = Entry::numbers(TextRing::LAYOUT);
+
 impl Calls {
+    /// Where the pointer to a thread's ring lies in this, and the ring behind what an `Arc` keeps before its value.
+    #[cfg(feature = "recorders")]
+    pub const OFFSETS: (usize, usize) =
+        (offset_of!(Self, ring), (2 * size_of::<usize>()).next_multiple_of(align_of::<CallRing>()));
+
+    /// Without recorders there is none.
+    #[cfg(not(feature = "recorders"))]
+    pub const OFFSETS: (usize, usize) = (0, 0);
+
     /// One for a new thread.
     #[cfg(feature = "recorders")]
     pub fn new() -> Self {

@@ -58,7 +58,12 @@ pub(super) fn put<W: Write>(
     // The one that does something says most about a hang.
     let chosen = snapshot.processors.iter().find(|one| !one.halted).or(snapshot.processors.first());
     let death = snapshot.linux.as_ref().and_then(|linux| linux.death.as_ref());
+    let ours_died = snapshot.ours.as_ref().and_then(|ours| Some((ours, ours.death.as_ref()?)));
+    if let Some((ours, death)) = ours_died {
+        ours::put_death(writer, ours, death);
+    }
     match (death, chosen) {
+        _ if ours_died.is_some() => {}
         (Some(death), _) => death.records().for_each(|(section, record)| writer.put_raw(section, record)),
         (None, Some(chosen)) => cause(writer, snapshot, chosen),
         (None, None) => {}
@@ -66,7 +71,11 @@ pub(super) fn put<W: Write>(
     for processor in &snapshot.processors {
         let is_chosen = chosen == Some(processor) && death.is_none();
         let role = if is_chosen { RegisterRole::FAULT } else { RegisterRole::STOPPED };
-        of_processor(writer, processor, role, running(snapshot, processor));
+        match ours_died {
+            // What they do meanwhile belongs to the crash path.
+            Some((_, death)) => of_cpu(writer, processor, death.cpu == processor.number),
+            None => of_processor(writer, processor, role, running(snapshot, processor)),
+        }
     }
     for piece in &snapshot.pieces {
         of_memory(writer, snapshot, piece);
@@ -76,6 +85,8 @@ pub(super) fn put<W: Write>(
         linux::put_log(writer, 0, &linux.log);
     }
     if let Some(ours) = &snapshot.ours {
+        ours::put_calls(writer, ours);
+        ours::put_flight(writer, ours);
         ours::put_threads(writer, ours);
         ours::put_locks(writer, ours);
         linux::put_log(writer, ours.log.0, &ours.log.1);
@@ -115,6 +126,7 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
     let build_id = note.map(|(id, _)| id.as_slice()).or(said.as_deref());
     let file = from_file(snapshot);
     let died = snapshot.linux.as_ref().is_some_and(|linux| linux.death.is_some());
+    let our_reason = ours.and_then(|ours| Some(ours.death.as_ref()?.reason));
     let reason: &[u8] = match snapshot.via {
         Via::Monitor => b"captured through QEMU's monitor",
         Via::Gdb => b"captured through GDB's remote protocol",
@@ -131,13 +143,13 @@ fn identity<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, wall_ns: 
             mono_ns: ours.and_then(|ours| ours.now),
             arch: Some(Arch::X86_64),
             wall_ns: wall_ns.filter(|_| !file),
-            reason: Some(if died {
+            reason: our_reason.or(Some(if died {
                 Reason::KERNEL_CRASH
             } else if file {
                 Reason::LIVE
             } else {
                 Reason::HANG
-            }),
+            })),
             reason_text: Some(reason),
             producer: Some(concat!("kwab capture ", env!("CARGO_PKG_VERSION")).as_bytes()),
             cpus: u32::try_from(snapshot.processors.len()).ok().filter(|count| *count > 0),
@@ -252,8 +264,7 @@ fn cause<W: Write>(writer: &mut DumpWriter<W>, snapshot: &Snapshot, processor: &
 /// The number of the thread on a processor, where the memory says it; idle ones have the number 0 on all.
 fn running(snapshot: &Snapshot, processor: &Processor) -> Option<u32> {
     if let Some(ours) = &snapshot.ours {
-        let thread = ours.threads.iter().find(|thread| thread.runs && thread.cpu == Some(processor.number))?;
-        return Some(thread.tid);
+        return ours::running_on(ours, processor.number).map(|thread| thread.tid);
     }
     let mut threads = snapshot.linux.iter().flat_map(|linux| &linux.threads).map(|(thread, _)| thread);
     let thread = threads.find(|thread| thread.runs && thread.cpu == Some(processor.number))?;
@@ -271,9 +282,14 @@ fn of_processor<W: Write>(writer: &mut DumpWriter<W>, processor: &Processor, rol
         ..Registers::default()
     };
     writer.put(SectionKind::REGISTERS, &record);
+    of_cpu(writer, processor, false);
+}
+
+fn of_cpu<W: Write>(writer: &mut DumpWriter<W>, processor: &Processor, dumps: bool) {
+    let state = if processor.halted { CpuState::IDLE } else { CpuState::STOPPED };
     let record = Cpu {
         number: Some(processor.number),
-        state: Some(if processor.halted { CpuState::IDLE } else { CpuState::STOPPED }),
+        state: Some(if dumps { CpuState::DUMPING } else { state }),
         interrupts_on: Some(processor.interrupts_on()),
         page_table_root: Some(processor.get(RegId::CR3)).filter(|root| *root != 0),
         ..Cpu::default()

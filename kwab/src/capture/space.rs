@@ -69,6 +69,19 @@ impl<'c> Space<'c> {
         Some(bytes)
     }
 
+    /// Bytes from `start` on, as far as they are mapped and in the core, up to `end`.
+    pub(in crate::capture) fn as_far(&self, start: u64, end: u64) -> Vec<u8> {
+        let mut bytes = Vec::new();
+        let mut at = start;
+        while at < end {
+            let stop = end.min((at / PAGE + 1).saturating_mul(PAGE));
+            let Some(piece) = self.bytes(at, (stop - at) as usize) else { break };
+            bytes.extend(piece);
+            at = stop;
+        }
+        bytes
+    }
+
     /// A little-endian word of 64 bits.
     pub(in crate::capture) fn word(&self, vaddr: u64) -> Option<u64> {
         let mut word = [0; 8];

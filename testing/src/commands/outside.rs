@@ -7,9 +7,11 @@
 //! before, and every thread that does not run must stand on a stack that goes back to the thread's begin. QEMU's stub
 //! for GDB must give the registers and the memory of our kernel's guest that the monitor gives. QEMU's own
 //! kdump-compressed file of the same moment, which it writes flattened, must hold and say the same as its ELF core.
-//! A guest of ours that hangs must say from outside what its own dump says (`hung`).
+//! A guest of ours that hangs or has died must say from outside what its own dump says (`hung`, `died`).
 
+mod died;
 mod hung;
+mod rings;
 
 use std::fs;
 use std::ops::Range;
@@ -18,6 +20,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
+use kwab::analysis::Triage;
 use kwab::capture::gdb::Remote;
 use kwab::capture::qmp::Session;
 use kwab::capture::{Level, Options, Snapshot, capture, capture_gdb, of_core};
@@ -51,12 +54,19 @@ const fn memory(kernel: Which) -> u32 {
 /// Runs the step under both kernels.
 pub fn check(consent: Consent) -> Result<()> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
+    println!("died: {}", died::check(consent).context("of a guest that dies")?);
+    println!("hung: {}", hung::check(consent).context("of a guest that hangs")?);
     for kernel in [Which::Ours, Which::Linux] {
         let said = under(kernel, consent).with_context(|| format!("under {}", kernel.name()))?;
         println!("{}: {said}", kernel.name());
     }
-    println!("hung: {}", hung::check(consent).context("of a guest that hangs")?);
     Ok(())
+}
+
+/// What a triage says first: rule, claim and guilty function.
+fn first(triage: &Triage) -> Option<(&'static str, String, Option<String>)> {
+    let first = triage.hypotheses.first()?;
+    Some((first.rule, first.claim.clone(), first.function.as_ref().map(|guilty| guilty.name.clone())))
 }
 
 fn under(kernel: Which, consent: Consent) -> Result<String> {

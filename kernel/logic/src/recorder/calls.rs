@@ -7,6 +7,7 @@
 //! sleep take no slot: [`CallRing::brief`] notes the last of them, and between which two others it was made.
 
 use alloc::boxed::Box;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use super::texts::{CallText, KEPT_BYTES, TextRing};
@@ -102,6 +103,24 @@ pub struct Brief {
 }
 
 impl CallRing {
+    /// Where a reader of memory finds what, by name: of the ring, of a slot from `calls.nr` on.
+    pub const LAYOUT: [(&'static str, usize); 14] = [
+        ("calls.next", offset_of!(Self, next)),
+        ("calls.first", offset_of!(Self, first)),
+        ("calls.brief_before", offset_of!(Self, brief_before)),
+        ("calls.brief_nr", offset_of!(Self, brief_nr)),
+        ("calls.texts", offset_of!(Self, texts)),
+        ("calls.slots", offset_of!(Self, slots)),
+        ("calls.count", CALLS),
+        ("calls.slot", size_of::<Slot>()),
+        ("calls.nr", offset_of!(Slot, nr)),
+        ("calls.cpu", offset_of!(Slot, cpu)),
+        ("calls.entry", offset_of!(Slot, entry)),
+        ("calls.exit", offset_of!(Slot, exit)),
+        ("calls.result", offset_of!(Slot, result)),
+        ("calls.args", offset_of!(Slot, args)),
+    ];
+
     /// A ring without calls, which keeps their strings in `texts` or not at all.
     #[must_use]
     pub const fn new(texts: Option<Box<TextRing>>) -> Self {

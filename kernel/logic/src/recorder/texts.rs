@@ -4,6 +4,7 @@
 //! its call and its user address, so recording one needs no knowledge of the argument it belongs to.
 
 use alloc::boxed::Box;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes kept of a string.
@@ -63,6 +64,18 @@ fn copy(to: &[AtomicU64], from: &[[u8; 8]]) {
 }
 
 impl TextRing {
+    /// Where a reader of memory finds what, by name: of the ring, of a slot from `texts.call` on.
+    pub const LAYOUT: [(&'static str, usize); 8] = [
+        ("texts.next", offset_of!(Self, next)),
+        ("texts.slots", offset_of!(Self, slots)),
+        ("texts.count", TEXTS),
+        ("texts.slot", size_of::<TextSlot>()),
+        ("texts.kept", KEPT_BYTES),
+        ("texts.call", offset_of!(TextSlot, call_and_len)),
+        ("texts.addr", offset_of!(TextSlot, addr)),
+        ("texts.words", offset_of!(TextSlot, words)),
+    ];
+
     /// An empty one, on the heap.
     #[must_use]
     #[inline(never)]

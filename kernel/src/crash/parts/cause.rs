@@ -71,9 +71,9 @@ pub(super) fn cause(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), St
         fault_addr: death.fault_addr(),
         ip: Some(death.registers.rip),
         sp: Some(death.registers.rsp),
-        vector: death.trap.map(|trap| u32::from(trap.vector)),
-        exception: death.trap.and_then(|trap| with(machine::trap::exception_name(trap.vector)?)),
-        error_code: death.trap.map(|trap| trap.error),
+        vector: death.trap().map(|trap| u32::from(trap.vector)),
+        exception: death.trap().and_then(|trap| with(machine::trap::exception_name(trap.vector)?)),
+        error_code: death.trap().map(|trap| trap.error),
         syscall: syscall.map(|nr| nr as i64),
         in_kernel: Some(death.in_kernel),
         stamp: Stamp { cpu: Some(cpu::id().0), ns: Some(machine::time::now()), ..Stamp::default() },
@@ -105,8 +105,8 @@ pub fn brief(dump: &mut Dump<'_>, death: &Death) -> Result<(), Stop> {
         fault_addr: death.fault_addr(),
         ip: Some(death.registers.rip),
         sp: Some(death.registers.rsp),
-        vector: death.trap.map(|trap| u32::from(trap.vector)),
-        error_code: death.trap.map(|trap| trap.error),
+        vector: death.trap().map(|trap| u32::from(trap.vector)),
+        error_code: death.trap().map(|trap| trap.error),
         in_kernel: Some(death.in_kernel),
         stamp: Stamp { cpu: Some(cpu::id().0), ..Stamp::default() },
         ..Cause::default()
@@ -141,7 +141,7 @@ pub(super) fn registers(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<()
         _ => RegisterRole::FAULT,
     };
     let whose = (subject.pid(), subject.thread.filter(|t| !t.kernel_thread).map(|t| t.tid()));
-    let trap = death.trap.map(|trap| (trap.vector, trap.error));
+    let trap = death.trap().map(|trap| (trap.vector, trap.error));
     put_set(dump, role, whose, me, &death.registers, Some(&death.control), trap)?;
     if death.in_kernel
         && let Some(frame) = subject.thread.and_then(Thread::user_frame)

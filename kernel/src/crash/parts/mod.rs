@@ -4,10 +4,13 @@
 //! system that lives ([`live()`]). A part is collected into one section; it has a budget of time, takes locks only when
 //! they are free, and reads memory only by probing. What it cannot get it leaves out, and the end of the dump says so.
 
+use core::mem::offset_of;
+
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, Reason};
 use machine::arch::{Control, Registers};
 use machine::crash::{self, ControllerState, Stage};
+use machine::describe::Entry;
 use machine::time::Nanos;
 use machine::trap::TrapCode;
 
@@ -60,17 +63,38 @@ pub struct Death {
     pub registers: Registers,
     /// The control registers.
     pub control: Control,
-    /// The exception, if it was one.
-    pub trap: Option<TrapCode>,
+    /// Whether it was an exception, and which: apart, so that a reader of memory finds both.
+    trapped: (bool, TrapCode),
     /// Number and `si_code` of a signal.
     pub signal: Option<(u8, i32)>,
     /// Whether the kernel itself was running.
     pub in_kernel: bool,
+    /// The processor it happened on.
+    cpu: u32,
     /// What this processor's interrupt controller held: a timer may expire while the dump is written.
     pub controller: Option<ControllerState>,
 }
 
 impl Death {
+    /// Where it has what, in [`machine::describe`].
+    pub const FIELDS: [Entry; 15] = [
+        Entry::number("death.cpu", offset_of!(Self, cpu)),
+        Entry::number("death.kind", offset_of!(Self, kind)),
+        Entry::number("death.reason", offset_of!(Self, reason)),
+        Entry::number("death.message", offset_of!(Self, message) + Line::<512>::LAYOUT.0),
+        Entry::number("death.message_len", offset_of!(Self, message) + Line::<512>::LAYOUT.1),
+        Entry::number("death.file", offset_of!(Self, file) + Line::<128>::LAYOUT.0),
+        Entry::number("death.file_len", offset_of!(Self, file) + Line::<128>::LAYOUT.1),
+        Entry::number("death.line", offset_of!(Self, line_column.0)),
+        Entry::number("death.column", offset_of!(Self, line_column.1)),
+        Entry::number("death.registers", offset_of!(Self, registers)),
+        Entry::number("death.control", offset_of!(Self, control)),
+        Entry::number("death.trapped", offset_of!(Self, trapped.0)),
+        Entry::number("death.vector", offset_of!(Self, trapped.1.vector)),
+        Entry::number("death.error", offset_of!(Self, trapped.1.error)),
+        Entry::number("death.fault_addr", offset_of!(Self, trapped.1.addr)),
+    ];
+
     /// A death of this kind, with nothing known of it.
     pub fn new(kind: CauseKind, reason: Reason, registers: Registers, control: Control) -> Self {
         let in_kernel = registers.cs & 3 == 0;
@@ -82,17 +106,28 @@ impl Death {
             line_column: (0, 0),
             registers,
             control,
-            trap: None,
+            trapped: (false, TrapCode::default()),
             signal: None,
             in_kernel,
+            cpu: machine::cpu::id().0,
             controller: crash::controller(machine::cpu::id()),
         }
+    }
+
+    /// The exception, if it was one.
+    pub fn trap(&self) -> Option<TrapCode> {
+        self.trapped.0.then_some(self.trapped.1)
+    }
+
+    /// The same death by an exception.
+    pub fn set_trap(&mut self, code: TrapCode) {
+        self.trapped = (true, code);
     }
 
     /// The address whose access failed.
     pub fn fault_addr(&self) -> Option<u64> {
         // A page fault has one, be it 0; a double fault only when a page fault came before it.
-        self.trap.filter(|trap| trap.vector == 14 || (trap.vector == 8 && trap.addr != 0)).map(|trap| trap.addr)
+        self.trap().filter(|trap| trap.vector == 14 || (trap.vector == 8 && trap.addr != 0)).map(|trap| trap.addr)
     }
 }
 

@@ -118,7 +118,7 @@ fn death(thread: &Thread, user: &UserFrame, info: &SigInfo) -> Death {
     if let Cause::Fault { addr } = info.cause
         && SigSet::SYNCHRONOUS.has(info.signal)
     {
-        death.trap = Some(trap);
+        death.set_trap(trap);
         death.control.cr2 = addr;
     }
     death

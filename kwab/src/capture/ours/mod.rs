@@ -4,6 +4,10 @@
 //! needed. What is read becomes the records that the kernel's own dump has, so that every analysis treats both alike;
 //! the step `outside` of the tests compares the two.
 
+pub mod calls;
+mod clock;
+pub mod death;
+pub mod flight;
 pub mod locks;
 mod log;
 mod map;
@@ -11,8 +15,11 @@ mod table;
 pub mod tasks;
 mod write;
 
-pub(super) use write::{put_locks, put_threads};
+pub(super) use write::{put_calls, put_death, put_flight, put_locks, put_threads, running_on};
 
+use clock::Clock;
+use death::{Death, Set};
+use flight::FlightRing;
 use locks::{AwaitedLock, HeldLock};
 use table::Table;
 use tasks::{Thread, ThreadReader};
@@ -42,6 +49,15 @@ pub struct Ours {
     pub awaited: Vec<AwaitedLock>,
     /// Its log: lines with level and time, and how many bytes of it were there before.
     pub log: (u64, Vec<u8>),
+    /// The flight recorder of each processor.
+    pub flight: Vec<FlightRing>,
+    /// What it died of, if it has.
+    pub death: Option<Death>,
+    /// The registers of processors that were stopped for that, by the number of the processor.
+    pub stopped: Vec<(u32, Set)>,
+    /// Bytes below a kernel stack that are never mapped.
+    pub guard: Option<u64>,
+    clock: Option<Clock>,
     /// What could not be read, and why.
     pub missing: Vec<String>,
 }
@@ -66,6 +82,17 @@ pub(super) fn read(core: &Vmcore, tables: Tables, kernel: &Kernel, processors: &
         ours.missing.push("the log: the kernel's table does not say where it is, or it is not whole".to_owned());
     }
     ours.log = log.unwrap_or_default();
+    ours.clock = Clock::read(&space, &table);
+    let flight = flight::read(&space, &table, ours.clock.as_ref(), processors);
+    if flight.is_none() {
+        ours.missing.push("the flight recorder: the kernel has none, or its table does not say where it is".to_owned());
+    }
+    ours.flight = flight.unwrap_or_default();
+    ours.guard = table.get("thread.stack_guard");
+    ours.death = death::read(&space, &table);
+    if ours.death.is_some() {
+        ours.stopped = death::stopped(&space, &table, processors);
+    }
     let (threads, problem) = ThreadReader::new(&space, &table).all();
     ours.missing.extend(problem);
     ours.now = latest(&space, &table, processors, &threads);

@@ -5,6 +5,7 @@ use kernel_logic::runqueue::ThreadState;
 use kwab_format::record::TaskState;
 
 use super::super::space::Space;
+use super::calls::{CallReader, Calls};
 use super::map::Nodes;
 use super::table::Table;
 
@@ -67,6 +68,10 @@ pub struct Thread {
     pub frames: Vec<u64>,
     /// The innermost bytes of that stack, from its stack pointer on.
     pub stack: Vec<u8>,
+    /// Lowest address of its kernel stack, and the one behind the highest.
+    pub bounds: Option<(u64, u64)>,
+    /// Its last system calls.
+    pub calls: Option<Calls>,
 }
 
 /// The registers that the switch kept.
@@ -85,18 +90,24 @@ pub(super) struct ThreadReader<'r> {
     reasons: Vec<String>,
     /// Bytes of stacks that may still be kept.
     stacks: usize,
+    calls: Option<CallReader<'r>>,
+    /// Calls that may still be kept.
+    calls_left: usize,
 }
 
 /// Bytes of a stack that are kept, and of all of them.
 const STACK: usize = 1 << 10;
 const ALL_STACKS: usize = 256 * STACK;
+/// System calls of all threads that are kept.
+const ALL_CALLS: usize = 1 << 15;
 
 impl<'r> ThreadReader<'r> {
     pub(super) fn new(space: &'r Space<'r>, table: &'r Table) -> Self {
         let reasons = table.text(space, "reasons").unwrap_or_default();
         // Every thread has a copy: a text that lies must not be long.
         let reasons = reasons.lines().map(|line| line.chars().take(MOST_REASON).collect()).collect();
-        Self { space, table, reasons, stacks: ALL_STACKS }
+        let calls = CallReader::new(space, table);
+        Self { space, table, reasons, stacks: ALL_STACKS, calls, calls_left: ALL_CALLS }
     }
 
     /// The threads by their numbers, then the zombies; and what stopped the reading early.
@@ -187,6 +198,9 @@ impl<'r> ThreadReader<'r> {
             ..Thread::default()
         };
         thread.user = self.user(at);
+        thread.bounds = self.word(at, "thread.stack_low").zip(self.word(at, "thread.stack_high"));
+        thread.calls = self.calls.as_ref().and_then(|calls| calls.of(at, self.calls_left));
+        self.calls_left = self.calls_left.saturating_sub(thread.calls.as_ref().map_or(0, |calls| calls.calls.len()));
         self.stand(at, &mut thread);
         Some(thread)
     }

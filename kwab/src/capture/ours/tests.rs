@@ -1,6 +1,8 @@
 //! A machine whose memory holds a small kernel of ours by hand: its table, three threads in a tree of two levels, and a
 //! zombie.
 
+mod recorders;
+
 use kwab_format::record::TaskState;
 
 use super::super::of_core;
@@ -133,7 +135,7 @@ fn table() -> Vec<(&'static str, u64)> {
         ("log.size", 32),
         ("log.written", 8),
     ];
-    members.chain(others).collect()
+    members.chain(others).chain(recorders::entries()).collect()
 }
 
 /// Where a thread with this number begins; its counts lie before it.
@@ -207,6 +209,7 @@ fn machine() -> Vec<u8> {
     // 40 bytes were logged into a ring of 32.
     words(&mut memory, LOG + 8, &[40]);
     put(&mut memory, LOG + 16, b"6789\n<6>log of 1\n<6>log of 2\n<6>");
+    recorders::fill(&mut memory);
     memory
 }
 

@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
 use kwab_format::record::{
-    Arch, Frame, FrameTrust, Lock, LockKind, LockWait, Memory, MemoryKind, Reg, RegId, RegisterRole, Registers, Stamp,
-    Task, TaskState,
+    Arch, Cause, Drops, Frame, FrameTrust, Lock, LockKind, LockWait, Memory, MemoryKind, Reg, RegId, RegisterRole,
+    Registers, StackBounds, Stamp, Task, TaskState,
 };
 use kwab_format::{List, SectionKind};
 use linux_abi::syscalls;
 
 use super::Ours;
+use super::death::{Death, Set, Trap};
+use super::flight::Counts;
 use super::tasks::{Saved, Thread};
+use crate::decode::exception_name;
 use crate::model::emit::DumpWriter;
 
 /// Writes the threads, each with its saved registers and stack.
@@ -35,6 +38,137 @@ pub(in crate::capture) fn put_threads<W: Write>(writer: &mut DumpWriter<W>, ours
         trace += 1;
         switched_out(writer, thread, saved);
     }
+}
+
+/// Writes the last system calls of each thread.
+pub(in crate::capture) fn put_calls<W: Write>(writer: &mut DumpWriter<W>, ours: &Ours) {
+    for thread in &ours.threads {
+        // A thread of the kernel makes none.
+        let Some(calls) = thread.calls.as_ref().filter(|calls| !calls.calls.is_empty()) else { continue };
+        for call in &calls.calls {
+            writer.put(SectionKind::SYSCALLS, &call.record((thread.pid, thread.tid), ours.clock.as_ref()));
+        }
+        let pid = Some(thread.pid);
+        writer.put(SectionKind::SYSCALLS, &Drops { pid, ..drops(b"system calls", calls.counts) });
+    }
+}
+
+/// Writes the flight recorder of each processor.
+pub(in crate::capture) fn put_flight<W: Write>(writer: &mut DumpWriter<W>, ours: &Ours) {
+    for ring in &ours.flight {
+        ring.events.iter().for_each(|event| writer.put(SectionKind::FLIGHT, event));
+        let name = format!("flight of cpu {}", ring.cpu);
+        writer.put(SectionKind::FLIGHT, &drops(name.as_bytes(), ring.counts));
+    }
+}
+
+fn drops(recorder: &[u8], counts: Counts) -> Drops<'_> {
+    Drops {
+        recorder: Some(recorder),
+        total: Some(counts.total),
+        overwritten: Some(counts.overwritten),
+        dropped: Some(counts.torn),
+        capacity: Some(counts.capacity),
+        ..Drops::default()
+    }
+}
+
+/// Writes what the kernel died of.
+pub(in crate::capture) fn put_death<W: Write>(writer: &mut DumpWriter<W>, ours: &Ours, death: &Death) {
+    let thread = running_on(ours, death.cpu);
+    let program = thread.filter(|thread| thread.user.is_some());
+    let (pid, tid) = (program.map(|thread| thread.pid), program.map(|thread| thread.tid));
+    let (file, line, column) = &death.place;
+    let record = Cause {
+        kind: Some(death.kind),
+        message: Some(death.message.trim_ascii_end()).filter(|text| !text.is_empty()),
+        file: Some(file.as_slice()).filter(|file| !file.is_empty()),
+        source_line: Some(*line).filter(|line| *line != 0),
+        column: Some(*column).filter(|column| *column != 0),
+        pid,
+        tid,
+        comm: thread.and_then(|thread| thread.name.as_deref()),
+        fault_addr: death.fault_addr(),
+        ip: Some(death.register(RegId::RIP)),
+        sp: Some(death.register(RegId::RSP)),
+        vector: death.trap.map(|trap| u32::from(trap.vector)),
+        exception: death.trap.and_then(|trap| exception_name(trap.vector.into())).map(|(_, name)| name.as_bytes()),
+        error_code: death.trap.map(|trap| trap.error),
+        syscall: program.and_then(|thread| thread.user?.2).map(u64::cast_signed),
+        in_kernel: Some(death.in_kernel()),
+        stamp: Stamp { cpu: Some(death.cpu), ns: ours.now, ..Stamp::default() },
+        ..Cause::default()
+    };
+    writer.put(SectionKind::CAUSE, &record);
+    for (index, addr) in death.frames.iter().enumerate() {
+        let trust = if index == 0 { FrameTrust::EXACT } else { FrameTrust::FRAME_POINTER };
+        let (trace, index) = (Some(0), Some(index as u32));
+        let record = Frame { trace, index, addr: Some(*addr), trust: Some(trust), ..Frame::default() };
+        writer.put(SectionKind::CAUSE, &record);
+    }
+    set(writer, RegisterRole::FAULT, (pid, tid), death.cpu, &death.registers, death.trap);
+    for (cpu, registers) in ours.stopped.iter().filter(|(cpu, _)| *cpu != death.cpu) {
+        let thread = running_on(ours, *cpu).filter(|thread| thread.user.is_some());
+        let whose = (thread.map(|thread| thread.pid), thread.map(|thread| thread.tid));
+        set(writer, RegisterRole::STOPPED, whose, *cpu, registers, None);
+    }
+    pieces(writer, death, thread.map(|thread| thread.tid));
+    if let Some(thread) = thread
+        && let Some((low, high)) = thread.bounds
+    {
+        let (label, tid) = (Some(&b"thread"[..]), Some(thread.tid).filter(|tid| *tid != 0));
+        let (low, high, guard) = (Some(low), Some(high), ours.guard);
+        let record = StackBounds { label, low, high, guard, tid, ..StackBounds::default() };
+        writer.put(SectionKind::STACKS, &record);
+    }
+}
+
+/// Writes the code and the stack at the registers of a death.
+fn pieces<W: Write>(writer: &mut DumpWriter<W>, death: &Death, tid: Option<u32>) {
+    let ip = death.register(RegId::RIP);
+    let of = |kind, (start, bytes): &(u64, Vec<u8>)| (!bytes.is_empty()).then_some((kind, *start, bytes.clone()));
+    let (code, stack) = (of(MemoryKind::CODE, &death.code), of(MemoryKind::KERNEL_STACK, &death.stack));
+    for (kind, start, bytes) in code.into_iter().chain(stack) {
+        let is_code = kind == MemoryKind::CODE;
+        let record = Memory {
+            kind: Some(kind),
+            vaddr: Some(start),
+            tid: tid.filter(|tid| *tid != 0 && !is_code),
+            bytes: Some(&bytes),
+            marked: is_code.then(|| ip.saturating_sub(start)),
+            label: Some(&b"thread"[..]).filter(|_| !is_code),
+            ..Memory::default()
+        };
+        writer.put(SectionKind::STACKS, &record);
+    }
+}
+
+/// The thread on a processor.
+pub(in crate::capture) fn running_on(ours: &Ours, cpu: u32) -> Option<&Thread> {
+    ours.threads.iter().find(|thread| thread.runs && thread.cpu == Some(cpu))
+}
+
+fn set<W: Write>(
+    writer: &mut DumpWriter<W>,
+    role: RegisterRole,
+    (pid, tid): (Option<u32>, Option<u32>),
+    cpu: u32,
+    registers: &Set,
+    trap: Option<Trap>,
+) {
+    let regs: Vec<Reg<'_>> = registers.iter().map(|(id, value)| Reg::new(*id, *value)).collect();
+    let record = Registers {
+        role: Some(role),
+        pid,
+        tid,
+        arch: Some(Arch::X86_64),
+        vector: trap.map(|trap| u32::from(trap.vector)),
+        error_code: trap.map(|trap| trap.error),
+        regs: Some(List::new(&regs)),
+        stamp: Stamp { cpu: Some(cpu), ..Stamp::default() },
+        ..Registers::default()
+    };
+    writer.put(SectionKind::REGISTERS, &record);
 }
 
 /// Writes spin locks with their holders and waiters, then the mutexes for which threads sleep.

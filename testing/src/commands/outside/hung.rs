@@ -2,9 +2,10 @@
 //!
 //! The guest is captured without an interrupt as soon as nothing in it moves, then goes on and is asked for a dump by
 //! an NMI. Both must have the same tasks in the same states, waiting for the same objects, with the same saved
-//! registers and frames, and the same first hypothesis; the core file that the capture is exported to has the tasks as
-//! threads, and gdb finds the stacks that kwab walks. This also holds the layouts that the kernel's table of itself
-//! states of the compiler's own types (`kernel/src/task/tree.rs`) against those that the compiler chose.
+//! registers and frames, the same flight events and system calls, and the same first hypothesis; the core file that the
+//! capture is exported to has the tasks as threads, and gdb finds the stacks that kwab walks. This also holds the
+//! layouts that the kernel's table of itself states of the compiler's own types (`kernel/src/task/tree.rs`) against
+//! those that the compiler chose.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -19,6 +20,8 @@ use kwab::capture::{Level, Options, Snapshot, capture};
 use kwab::format::record::{Lock, LockWait, RegisterRole, Task, TaskState};
 use kwab::model::{Case, Dump};
 
+use super::first;
+use super::rings::same_rings;
 use crate::commands::exam::room;
 use crate::commands::readers::in_gdb;
 use crate::exam::{self, Question, Room};
@@ -71,12 +74,9 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
     ensure!(captured_dump.defects().is_empty(), "{:?}", captured_dump.defects());
     let said = same_tasks(&captured_dump.case(), &own_dump.case())?;
     same_locks(&captured_dump.case(), &own_dump.case())?;
+    let rings = same_rings(&captured_dump.case(), &own_dump.case())?;
     let logged = same_log(&captured_dump, &own_dump)?;
     let judged = (exam::judge(&captured, room)?, exam::judge(&own, room)?);
-    let first = |triage: &kwab::analysis::Triage| {
-        let first = triage.hypotheses.first()?;
-        Some((first.rule, first.claim.clone(), first.function.as_ref().map(|guilty| guilty.name.clone())))
-    };
     ensure!(
         first(&judged.0).is_some() && first(&judged.0) == first(&judged.1),
         "{:?}",
@@ -92,7 +92,7 @@ fn hung(question: &Question, room: &Room, words: &str) -> Result<String> {
     };
     let claim = first(&judged.0).map(|(_, claim, _)| claim).unwrap_or_default();
     ensure!(claim.starts_with(words), "{claim}");
-    Ok(format!("{}: {said}, {logged} bytes of log as in its own dump, {in_gdb}, {claim:?}", question.fault))
+    Ok(format!("{}: {said}, {rings}, {logged} bytes of log as in its own dump, {in_gdb}, {claim:?}", question.fault))
 }
 
 /// Captures the guest when two looks find the same, lets it go on, and sends the interrupt.

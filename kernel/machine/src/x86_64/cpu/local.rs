@@ -95,7 +95,11 @@ static FIRST: Local = Local::new();
 static LOCALS: [AtomicPtr<Local>; MAX_CPUS] = [const { AtomicPtr::new(core::ptr::null_mut()) }; MAX_CPUS];
 
 /// The block of each processor.
-pub static BLOCKS: [Entry; 2] = [Entry::address("cpus", &LOCALS), Entry::number("cpus.count", MAX_CPUS)];
+pub static BLOCKS: [Entry; 3] = [
+    Entry::address("cpus", &LOCALS),
+    Entry::number("cpus.count", MAX_CPUS),
+    Entry::number("cpu.stopped", offset_of!(Local, stopped)),
+];
 /// What a processor spins for.
 pub static AWAITED: [Entry; 3] = Waiting::fields(offset_of!(Local, awaits));
 

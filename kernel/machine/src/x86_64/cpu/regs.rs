@@ -127,6 +127,42 @@ impl Control {
         Self { cr0: 0, cr2: 0, cr3: 0, cr4: 0, efer: 0, fs_base: 0, gs_base: 0, kernel_gs_base: 0 };
 }
 
+/// Where each register lies in [`Registers`], in [`crate::describe`].
+pub static REGISTERS: [Entry; 21] = [
+    Entry::number("regs.r15", offset_of!(Registers, r15)),
+    Entry::number("regs.r14", offset_of!(Registers, r14)),
+    Entry::number("regs.r13", offset_of!(Registers, r13)),
+    Entry::number("regs.r12", offset_of!(Registers, r12)),
+    Entry::number("regs.rbp", offset_of!(Registers, rbp)),
+    Entry::number("regs.rbx", offset_of!(Registers, rbx)),
+    Entry::number("regs.r11", offset_of!(Registers, r11)),
+    Entry::number("regs.r10", offset_of!(Registers, r10)),
+    Entry::number("regs.r9", offset_of!(Registers, r9)),
+    Entry::number("regs.r8", offset_of!(Registers, r8)),
+    Entry::number("regs.rax", offset_of!(Registers, rax)),
+    Entry::number("regs.rcx", offset_of!(Registers, rcx)),
+    Entry::number("regs.rdx", offset_of!(Registers, rdx)),
+    Entry::number("regs.rsi", offset_of!(Registers, rsi)),
+    Entry::number("regs.rdi", offset_of!(Registers, rdi)),
+    Entry::number("regs.orig_rax", offset_of!(Registers, orig_rax)),
+    Entry::number("regs.rip", offset_of!(Registers, rip)),
+    Entry::number("regs.cs", offset_of!(Registers, cs)),
+    Entry::number("regs.rflags", offset_of!(Registers, rflags)),
+    Entry::number("regs.rsp", offset_of!(Registers, rsp)),
+    Entry::number("regs.ss", offset_of!(Registers, ss)),
+];
+/// And in [`Control`].
+pub static CONTROL: [Entry; 8] = [
+    Entry::number("control.cr0", offset_of!(Control, cr0)),
+    Entry::number("control.cr2", offset_of!(Control, cr2)),
+    Entry::number("control.cr3", offset_of!(Control, cr3)),
+    Entry::number("control.cr4", offset_of!(Control, cr4)),
+    Entry::number("control.efer", offset_of!(Control, efer)),
+    Entry::number("control.fs_base", offset_of!(Control, fs_base)),
+    Entry::number("control.gs_base", offset_of!(Control, gs_base)),
+    Entry::number("control.kernel_gs_base", offset_of!(Control, kernel_gs_base)),
+];
+
 /// This processor's, now.
 pub fn control_here() -> Control {
     // SAFETY: every x86-64 processor has these registers; reading them has no effect.

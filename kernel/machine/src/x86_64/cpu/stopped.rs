@@ -1,9 +1,11 @@
 //! A processor's registers where it was stopped for a dump, and its interrupt controller's.
 
 use core::cell::UnsafeCell;
+use core::mem::offset_of;
 use core::sync::atomic::{AtomicU32, Ordering};
 
 use super::regs::{Control, Registers};
+use crate::describe::Entry;
 
 /// What an interrupt controller holds at a moment.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -21,8 +23,17 @@ pub struct ControllerState {
 /// A processor's registers where it was stopped.
 pub(crate) struct Stopped {
     state: AtomicU32,
-    kept: UnsafeCell<(Registers, Control, Option<ControllerState>)>,
+    kept: UnsafeCell<Kept>,
 }
+
+/// What a processor's block keeps of its stop, in [`crate::describe`]: whether it has stopped, and its registers.
+pub static FIELDS: [Entry; 3] = [
+    Entry::number("stopped.state", offset_of!(Stopped, state)),
+    Entry::number("stopped.registers", offset_of!(Stopped, kept) + offset_of!(Kept, 0)),
+    Entry::number("stopped.control", offset_of!(Stopped, kept) + offset_of!(Kept, 1)),
+];
+
+type Kept = (Registers, Control, Option<ControllerState>);
 
 // SAFETY: the stopped processor writes once, before it sets `state`; others read only after.
 unsafe impl Sync for Stopped {}

@@ -9,6 +9,7 @@ use core::arch::asm;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::apic;
+use crate::describe::Entry;
 use crate::x86_64::cpu::features::{self, cpuid};
 use crate::x86_64::cpu::msr;
 use crate::x86_64::cpu::port::{in8, in32, out8};
@@ -40,6 +41,9 @@ static PER_NANO: AtomicU64 = AtomicU64::new(1 << PER_NANO_SHIFT);
 const PER_NANO_SHIFT: u32 = 48;
 static BASE: AtomicU64 = AtomicU64::new(0);
 static HZ: AtomicU64 = AtomicU64::new(NANOS);
+/// What [`params`] gives, in [`crate::describe`].
+pub static CLOCK: [Entry; 3] =
+    [Entry::address("clock.base", &BASE), Entry::address("clock.mult", &MULT), Entry::address("clock.shift", &SHIFT)];
 
 /// The cycle counter.
 #[inline]

@@ -8,7 +8,7 @@
 use core::arch::asm;
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use super::stacks::Stack;
@@ -145,6 +145,10 @@ pub struct Committed<T> {
 unsafe impl<T: Copy + Send> Sync for Committed<T> {}
 
 impl<T: Copy> Committed<T> {
+    /// Where a reader of memory finds what: the number of the slot that counts plus 1, the slots, the size of one.
+    pub const LAYOUT: [usize; 3] =
+        [offset_of!(Self, valid), offset_of!(Self, slots), size_of::<UnsafeCell<MaybeUninit<T>>>()];
+
     /// A cell without a value; usable in a static.
     #[expect(clippy::new_without_default, reason = "only statics hold one, and those need `const`")]
     pub const fn new() -> Self {

@@ -131,7 +131,7 @@ struct Seed {
 impl Core {
     /// Its part of [`crate::describe`], for one at offset `at` of a thread. While its state is 0 it is parked, and its
     /// stack pointer at a [`Seed`].
-    pub(crate) const fn fields(at: usize) -> [Entry; 6] {
+    pub(crate) const fn fields(at: usize) -> [Entry; 7] {
         [
             Entry::number("thread.sp", at + offset_of!(Self, sp)),
             Entry::number("thread.state", at + offset_of!(Self, state)),
@@ -139,6 +139,7 @@ impl Core {
             Entry::number("thread.frame_end", at + offset_of!(Self, fpu_area)),
             Entry::number("thread.stack_low", at + offset_of!(Self, stack_bottom)),
             Entry::number("thread.stack_high", at + offset_of!(Self, stack_top)),
+            Entry::number("thread.stack_guard", stacks::GUARD as usize),
         ]
     }
 
