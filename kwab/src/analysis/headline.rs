@@ -68,7 +68,9 @@ fn of_kernel(death: &Death) -> String {
         Some(CauseKind::NMI) => Some("stopped (nmi)".to_owned()),
         Some(CauseKind::PANIC | CauseKind::OOPS | CauseKind::STACK_OVERFLOW) => None,
         // Most of these a kernel survives.
-        kind => in_words(kind, &String::from_utf8_lossy(death.message.as_deref().unwrap_or_default())).map(str::to_owned),
+        kind => {
+            in_words(kind, &String::from_utf8_lossy(death.message.as_deref().unwrap_or_default())).map(str::to_owned)
+        }
     };
     let what = kind.unwrap_or_else(|| death.kind_name().to_owned());
     what.strip_prefix("kernel ").map_or(what.clone(), str::to_owned)

@@ -561,7 +561,11 @@ fn a_failed_allocation_is_a_warning_of_the_function_that_asked() {
         [  812.100100]  demo_ring_alloc+0x33/0x90 [demo]\n";
     let triage = only(log);
     assert_eq!(rules(&triage), ["CHECK"]);
-    assert!(triage.headline.starts_with("kernel warning on CPU 1, running kworker/u8:2[88]: page"), "{}", triage.headline);
+    assert!(
+        triage.headline.starts_with("kernel warning on CPU 1, running kworker/u8:2[88]: page"),
+        "{}",
+        triage.headline
+    );
 }
 
 #[test]
