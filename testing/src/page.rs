@@ -314,8 +314,8 @@ impl Writer {
         let Circumstances { date, commit, linux, qemu } = circumstances;
         let _ = writeln!(
             self.text,
-            "\n## {title}\n\n`{command}`, {date}, `kwab` at commit {commit}, Linux {linux}, QEMU {qemu}.\n\nWhat `kwab` \
-             says of the serial log of each death, against what is known about it.\n"
+            "\n## {title}\n\n`{command}`, {date}, `kwab` at commit {commit}, Linux {linux}, QEMU {qemu}.\n\nWhat \
+             `kwab` says of the serial log of each death, against what is known about it.\n"
         );
         self.line(rows::markdown(&results).trim_end());
         Ok(())

@@ -1,8 +1,8 @@
 //! `kwab FILE|LOG|DIR…`
 //!
 //! Does what fits: judges one dump or serial log as `kwab triage` does; opens `kwab tui` on a directory or on several
-//! dumps, and prints `kwab list` of them when one is a log, or stdin or stdout not a terminal. The status is that of the
-//! command.
+//! dumps, and prints `kwab list` of them when one is a log, or stdin or stdout not a terminal. The status is that of
+//! the command.
 
 use std::io::{self, IsTerminal as _};
 use std::path::{Path, PathBuf};

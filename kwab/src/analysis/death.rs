@@ -250,26 +250,6 @@ impl Postmortem {
     }
 }
 
-/// What kind of death it is, where the message says it better than the kind that a dump can record: what the kernel
-/// survives by itself is not a bug yet.
-pub(crate) fn in_words(kind: Option<CauseKind>, message: &str) -> Option<&'static str> {
-    survived(message).filter(|_| kind == Some(CauseKind::BUG))
-}
-
-/// What a kernel reports and goes on, in a word.
-fn survived(message: &str) -> Option<&'static str> {
-    const REPORTS: &[(&str, &str)] = &[
-        ("WARNING", "warning"),
-        ("Out of memory", "out-of-memory kill"),
-        ("page allocation ", "warning"),
-        ("irq: nobody cared", "warning"),
-        ("sysfs: cannot create", "warning"),
-        ("stack dump", "warning"),
-    ];
-    let begins = REPORTS.iter().find(|(begin, _)| message.trim_start().starts_with(begin)).map(|(_, word)| *word);
-    begins.or(message.contains(" invoked oom-killer").then_some("out-of-memory kill"))
-}
-
 /// The name of a signal.
 #[must_use]
 pub(super) fn signal_name(number: u32) -> Option<String> {

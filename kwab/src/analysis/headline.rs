@@ -3,7 +3,6 @@
 use kwab_format::record::CauseKind;
 use linux_abi::Signal;
 
-use super::death::in_words;
 use crate::decode::without_debug_location;
 use crate::model::line::printable;
 use crate::model::{Death, program_name};
@@ -74,6 +73,26 @@ fn of_kernel(death: &Death) -> String {
     };
     let what = kind.unwrap_or_else(|| death.kind_name().to_owned());
     what.strip_prefix("kernel ").map_or(what.clone(), str::to_owned)
+}
+
+/// What kind of death it is, where the message says it better than the kind that a dump can record: what the kernel
+/// survives by itself is not a bug yet.
+pub(crate) fn in_words(kind: Option<CauseKind>, message: &str) -> Option<&'static str> {
+    survived(message).filter(|_| kind == Some(CauseKind::BUG))
+}
+
+/// What a kernel reports and goes on, in a word.
+fn survived(message: &str) -> Option<&'static str> {
+    const REPORTS: &[(&str, &str)] = &[
+        ("WARNING", "warning"),
+        ("Out of memory", "out-of-memory kill"),
+        ("page allocation ", "warning"),
+        ("irq: nobody cared", "warning"),
+        ("sysfs: cannot create", "warning"),
+        ("stack dump", "warning"),
+    ];
+    let begins = REPORTS.iter().find(|(begin, _)| message.trim_start().starts_with(begin)).map(|(_, word)| *word);
+    begins.or(message.contains(" invoked oom-killer").then_some("out-of-memory kill"))
 }
 
 /// The first line of the message that tells something, without the words that stand before it already.

@@ -1,8 +1,8 @@
 //! The way into `cargo xtask`: builds the program of that name, saying how far it is, and becomes it.
 //!
 //! This package depends on nothing, so that it is there a second after a clone; `cargo run --quiet` would build the
-//! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing. The demonstration on
-//! a machine that has built nothing yet is built without optimisation: a newcomer waits for it.
+//! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing. The demonstration
+//! on a machine that has built nothing yet is built without optimisation: a newcomer waits for it.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
