@@ -56,10 +56,12 @@ const FILES: &[(&str, &str)] = &[
 struct Control {
     text: fn() -> Vec<u8>,
     /// Takes a word that was written; without it a writer is refused, privileged or not (EACCES).
-    set: Option<fn(&[u8]) -> Result<(), Errno>>,
+    set: Option<Set>,
 }
 
-const fn setting(text: fn() -> Vec<u8>, set: fn(&[u8]) -> Result<(), Errno>) -> Control {
+type Set = fn(&[u8]) -> Result<(), Errno>;
+
+const fn setting(text: fn() -> Vec<u8>, set: Set) -> Control {
     Control { text, set: Some(set) }
 }
 

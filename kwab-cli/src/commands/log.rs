@@ -103,12 +103,15 @@ pub(super) fn crash(path: &Path, text: Option<Vec<u8>>, number: usize) -> Result
     Ok(Some(Found::Dump(file)))
 }
 
+/// What a log is listed by, or what was looked for in it in vain.
+pub(super) type Listed = Result<Vec<Result<DumpFile>>, Quiet>;
+
 /// The crashes of a log, or its recording when nothing died; what was looked for when nothing in it is recognised.
 /// `None` when it is not a log.
 ///
 /// # Errors
 /// When the log cannot be read.
-pub(super) fn crashes(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Result<Vec<Result<DumpFile>>, Quiet>>> {
+pub(super) fn crashes(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Listed>> {
     let Some(Imported { report, dumps, is_log }) = imported(path, text)? else { return Ok(None) };
     if is_log && !is_recognised(&report, &dumps) {
         return Ok(Some(Err(Quiet { report, dumps })));

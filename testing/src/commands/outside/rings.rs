@@ -29,8 +29,11 @@ fn same<K: Ord + std::fmt::Debug>(found: &BTreeMap<K, String>, wanted: &BTreeMap
     Ok(both)
 }
 
-/// Events by processor, number and kind: a switch with a sleep before it has one number.
-fn flight(case: &Case<'_>) -> BTreeMap<(Option<u32>, Option<u64>, Option<FlightKind>), String> {
+/// An event's processor, number and kind: a switch with a sleep before it has one number.
+type EventKey = (Option<u32>, Option<u64>, Option<FlightKind>);
+
+/// The events of all processors.
+fn flight(case: &Case<'_>) -> BTreeMap<EventKey, String> {
     let told = case.flight.iter().filter_map(|event| {
         let event = *event;
         let mut record: FlightEvent<'_> = event.record;
