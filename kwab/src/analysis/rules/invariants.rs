@@ -21,7 +21,7 @@ pub(super) fn violated(ctx: &Context<'_, '_>) -> Vec<Claim> {
                 if number == 0 { claim.proven(checked.rule.weight, text, at) } else { claim.because(0.0, text, at) };
         }
         let rest = checked.checked.saturating_sub(checked.violations.len() as u64);
-        let row = format!("{} were checked, {rest} of them satisfy the invariant", checked.checked);
+        let row = format!("the invariant holds for {rest} of {} checked", checked.checked);
         let keepers = checked.rule.promise.and_then(|promise| keepers::in_words(ctx, promise));
         let claim = claim.because(0.0, row, None).because_if(0.0, keepers.map(|row| (row, None)));
         claim.about(checked.rule.id).blames(guilty)
