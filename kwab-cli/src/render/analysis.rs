@@ -43,7 +43,12 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
             }
             if !shared.is_empty() {
                 let others: Vec<String> = shared.iter().map(ToString::to_string).collect();
-                wrap(&mut out, &" ".repeat(INDENT), &format!("and the evidence of hypothesis {}", others.join(", ")), style);
+                wrap(
+                    &mut out,
+                    &" ".repeat(INDENT),
+                    &format!("and the evidence of hypothesis {}", others.join(", ")),
+                    style,
+                );
             }
             for fact in &found.against {
                 wrap(&mut out, "    against: ", &fact.text, style);
