@@ -25,7 +25,7 @@ use crate::catalogue::scan::Found;
 use crate::catalogue::store::{Gathered, Gathering, Groups, Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
-use crate::failure::{DAMAGED, FAILED, about, say, shown};
+use crate::failure::{DAMAGED, FAILED, about, is_stdio, say, shown};
 use crate::fleet::Look;
 use crate::inputs;
 use crate::output::{self, Style};
@@ -238,7 +238,17 @@ fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
 
 /// The dumps of a file that was named, or what its log becomes; a log in which nothing is recognised has none.
 fn named(path: &Path) -> Vec<Result<DumpFile>> {
-    let Ok(Beginning::Other(text)) = log::beginning(path) else { return super::open_all(path).collect() };
+    let text = match log::beginning(path) {
+        Ok(Beginning::Other(text)) => text,
+        // What is no file can be read once.
+        Ok(Beginning::Dump(dumps)) if is_stdio(path) || !path.is_file() => {
+            return match dumps {
+                Ok(dumps) => dumps.map(|dump| dump.map_err(|error| about(path, error))).collect(),
+                Err(error) => vec![Err(error)],
+            };
+        }
+        _ => return super::open_all(path).collect(),
+    };
     match log::crashes(path, text) {
         Ok(Some(Ok(dumps))) => dumps,
         Ok(Some(Err(quiet))) => {
