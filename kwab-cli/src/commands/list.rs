@@ -240,7 +240,7 @@ fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
 fn named(path: &Path) -> Vec<Result<DumpFile>> {
     let text = match log::beginning(path) {
         Ok(Beginning::Other(text)) => text,
-        // What is no file can be read once.
+        // What is not a regular file can be read only once.
         Ok(Beginning::Dump(dumps)) if is_stdio(path) || !path.is_file() => {
             return match dumps {
                 Ok(dumps) => dumps.map(|dump| dump.map_err(|error| about(path, error))).collect(),
