@@ -29,6 +29,10 @@ pub(crate) struct Triage {
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
+    /// An earlier build that worked, of the kernel or the program that died: a file, or a build-id in the store. What
+    /// was changed since is said, those functions first that the death has to do with.
+    #[arg(long, value_name = "IMAGE|BUILD-ID")]
+    pub good: Option<PathBuf>,
     /// Show how each score is computed.
     #[arg(long)]
     pub explain: bool,

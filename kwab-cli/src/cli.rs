@@ -43,10 +43,8 @@ pub(crate) struct Arguments {
 impl Command {
     /// Whether the command makes a report that `--json` prints.
     pub(crate) const fn reports(&self) -> bool {
-        let streams = matches!(self, Self::Export(_) | Self::Cat(_) | Self::Mcp(_) | Self::McpCall(_));
-        let shows =
-            matches!(self, Self::Report(_) | Self::Tui(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_));
-        !streams && !shows
+        let writes = matches!(self, Self::Export(_) | Self::Cat(_) | Self::Mcp(_) | Self::McpCall(_) | Self::Report(_));
+        !writes && !matches!(self, Self::Tui(_) | Self::Schema(_) | Self::Completions(_) | Self::Man(_))
     }
 }
 
@@ -269,7 +267,7 @@ pub(crate) struct Bisect {
 /// Arguments of `kwab diff`.
 #[derive(Debug, Args)]
 pub(crate) struct Diff {
-    /// A dump or serial log, or a directory of dumps; - is stdin.
+    /// A dump or serial log, a directory of dumps, or a build of an image; - is stdin.
     #[arg(value_name = "A")]
     pub left: PathBuf,
     /// What is compared with it, likewise.
@@ -665,6 +663,8 @@ pub(crate) enum SchemaOf {
     Diff,
     /// kwab diff --json, of two directories
     DiffOfDirectories,
+    /// kwab diff --json, of two builds of an image
+    DiffOfBuilds,
     /// kwab salvage --json
     Salvage,
     /// kwab redact --json

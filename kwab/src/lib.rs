@@ -81,6 +81,7 @@
 
 pub mod analysis;
 pub mod bisect;
+pub mod builds;
 pub mod capture;
 pub mod causes;
 pub mod decode;

@@ -102,6 +102,12 @@ impl Options {
         self
     }
 
+    /// Whether the kernel of this workspace is booted.
+    #[must_use]
+    pub fn is_ours(&self) -> bool {
+        self.kernel == Which::Ours
+    }
+
     /// One command under one kernel, everything else as usual.
     pub fn once(kernel: Which, command: &[&str]) -> Self {
         Self {

@@ -12,14 +12,14 @@ use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{images, triage};
+use kwab::analysis::{images, triage_since};
 use kwab::model::{Depth, Dump};
 use kwab::plain;
 use kwab::report::command;
 use kwab::symbols::{Finder, IndexCache, SourceLines};
 use serde::Serialize;
 
-use super::{find, log, open_file, tell_others};
+use super::{builds, find, log, open_file, tell_others};
 use crate::analyses::{Analysis, AuditVm, SymbolOptions, Triage as TriageArguments, VerifyPages};
 use crate::cli::Color;
 use crate::failure::{DAMAGED, FINDINGS, about, shown, system};
@@ -175,7 +175,8 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);
-    let triage = triage(&case, &images.symbols, &backing, &named);
+    let changes = arguments.good.as_ref().map(|good| builds::since(good, &case, &images.symbols)).transpose()?;
+    let triage = triage_since(&case, &images.symbols, &backing, changes.as_ref(), &named);
     let report = TriageReport::of(triage, &file);
     let style = Style::of_stdout(color, false);
     print(arguments.json, &report, |report| render::analysis::triage(&report.triage, arguments.explain, style))?;

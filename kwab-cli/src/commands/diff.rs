@@ -3,6 +3,7 @@
 //! What tells two dumps apart, first what is new in B: findings, cause, backtrace, registers, kernel and options,
 //! mappings, page tables, tasks, calls, counters and log. Addresses under randomisation, process ids, times and counts
 //! of the same magnitude are counted and not shown. Of two directories the bugs are compared that their dumps tell of.
+//! Of two images, as two builds of a kernel, the functions are shown whose code differs.
 //! Status 0: nothing differs but what varies from run to run; 1: something does, or of directories one has a bug that
 //! the other has not; 3: nothing differs in what could be read, but parts of a dump are damaged or lost.
 
@@ -18,7 +19,7 @@ use kwab::report::inspect::{Options, conclude};
 
 use super::analyse::{check_sources, load_images, source_lines};
 use super::inspect::inspected;
-use super::list;
+use super::{builds, list};
 use crate::cli::{Color, Diff};
 use crate::failure::{DAMAGED, FINDINGS, is_stdio, shown};
 use crate::output::{self, Style};
@@ -35,6 +36,9 @@ pub(crate) fn run(arguments: &Diff, color: Color) -> Result<ExitCode> {
         bail!("only one of the dumps can come from stdin");
     }
     let style = Style::of_stdout(color, arguments.wide);
+    if builds::is_image(left) && builds::is_image(right) {
+        return builds::diff(arguments, style);
+    }
     match (inputs::is_dir(left), inputs::is_dir(right)) {
         (true, true) => of_folders(arguments, style),
         (false, false) => of_dumps(arguments, style),

@@ -9,6 +9,7 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 use kwab::analysis::forms::{AuditReport, TriageReport, VerifyReport};
 use kwab::bisect::report::BisectReport;
+use kwab::builds::BuildChanges;
 use kwab::capture::CaptureReport;
 use kwab::follow::FollowLine;
 use kwab::import::ImportReport;
@@ -45,6 +46,7 @@ pub(crate) fn schema(arguments: &Schema) -> Result<ExitCode> {
         SchemaOf::Follow => schemars::schema_for!(FollowLine<'_>),
         SchemaOf::Ci => schemars::schema_for!(CiReport),
         SchemaOf::Diff => schemars::schema_for!(Difference),
+        SchemaOf::DiffOfBuilds => schemars::schema_for!(BuildChanges),
         SchemaOf::DiffOfDirectories => schemars::schema_for!(FolderDifference),
         SchemaOf::Salvage => schemars::schema_for!(SalvageReport),
         SchemaOf::Redact => schemars::schema_for!(RedactReport),

@@ -3,6 +3,7 @@
 mod address;
 pub(crate) mod analyse;
 mod bisect;
+mod builds;
 mod capture;
 mod cat;
 mod check;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
-use kwab::analysis::Triage;
 use kwab::analysis::audit::{RULES, Severity};
 use kwab::analysis::forms::{AuditReport, VerifyReport};
+use kwab::analysis::{Since, Triage};
 use kwab::model::RecordRef;
 
 use super::{LongWords, broken, command, count};
@@ -68,6 +68,9 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     if report.hypotheses.is_empty() {
         let _ = writeln!(out, "no hypothesis: nothing in the {source} supports one");
     }
+    if let Some(since) = &report.since {
+        changed_since(&mut out, since, style);
+    }
     if let Some(undecided) = &report.undecided {
         list(&mut out, " ?  looked at: ", &undecided.looked_at, style);
         wrap(&mut out, " ?  would decide: ", &undecided.decides, style);
@@ -81,6 +84,23 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
         out.push_str("complete: every section is sound\n");
     }
     out
+}
+
+/// What was changed since a build that worked.
+fn changed_since(out: &mut String, since: &Since, style: Style) {
+    let good: String = since.good.chars().take(8).collect();
+    let head = format!(" Δ  changed since build {good}…: ");
+    if since.functions.is_empty() {
+        wrap(out, &head, "no function", style);
+        return;
+    }
+    let _ = writeln!(out, "{}", head.trim_end());
+    for function in &since.functions {
+        wrap(out, &" ".repeat(INDENT), &function.in_words(), style);
+    }
+    if since.more > 0 {
+        wrap(out, &" ".repeat(INDENT), &format!("and {} more", since.more), style);
+    }
 }
 
 /// The audit of mappings and page tables.

@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use kwab::builds::BuildChanges;
 use kwab::plain;
 use kwab::report::catalogue::{CatalogueEntry, Finding};
 use kwab::report::diff::{Change, Count, Difference, Fate, FolderDifference, Part, Which};
@@ -45,6 +46,41 @@ pub(crate) fn dumps(found: &Difference, rows: usize, style: Style) -> String {
     page.push('\n');
     for line in rest(found) {
         let _ = writeln!(page, "{}", paint(style, Tone::Dim, &super::wrap(&line, style.width.saturating_sub(2), "  ")));
+    }
+    page
+}
+
+/// The page about two builds of an image.
+pub(crate) fn builds(found: &BuildChanges, rows: usize, style: Style) -> String {
+    let short = |id: &str| if id.is_empty() { "without build-id".to_owned() } else { id.chars().take(8).collect() };
+    let mut page = String::new();
+    let head = format!("build {}… against {}…", short(&found.new), short(&found.old));
+    let _ = writeln!(page, "{}", paint(style, Tone::Head, &head));
+    let names = count(found.compared as u64, "function", "functions");
+    if found.functions.is_empty() {
+        let _ = writeln!(page, "the code of {names} is the same; data was not compared");
+        return page;
+    }
+    let verb = if found.differing == 1 { "differs" } else { "differ" };
+    let _ = writeln!(page, "{} of {names} of the image {verb}; of the source, most changed first:\n", found.differing);
+    let telling = found.functions.iter().filter(|function| function.explains > 0).count();
+    let shown = rows.min(if style.width == usize::MAX { usize::MAX } else { telling });
+    for function in found.functions.iter().take(shown) {
+        let place = function.place().map(|place| format!("  {}", plain::line(&place))).unwrap_or_default();
+        let _ = writeln!(page, "{}", cut(&format!("  {}{place}", plain::line(&function.name)), style.width));
+        let mut inside: Vec<String> = function.inside.iter().map(|name| plain::line(name).into_owned()).collect();
+        inside.retain(|name| *name != function.name);
+        let inside = if inside.is_empty() { String::new() } else { format!("; inlined into {}", inside.join(", ")) };
+        let _ = writeln!(page, "{}", cut(&format!("      {}{inside}", function.in_words()), style.width));
+    }
+    if let Some(more) = telling.checked_sub(shown).filter(|more| *more > 0) {
+        let line = format!("  … {more} more (-n {telling} shows them)");
+        let _ = writeln!(page, "{}", paint(style, Tone::Dim, &line));
+    }
+    if let Some(along) = found.functions.len().checked_sub(telling.max(shown)).filter(|along| *along > 0) {
+        let others = count(along as u64, "function", "functions");
+        let line = format!("  and {others} around them, whose code differs along with theirs (--wide shows them)");
+        let _ = writeln!(page, "{}", paint(style, Tone::Dim, &line));
     }
     page
 }

@@ -149,6 +149,34 @@ fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<St
     Some(if parts.is_empty() { said } else { format!("{said}, which is made of {}", parts.join(", ")) })
 }
 
+/// A system call that a death may come from.
+pub(super) struct CallBefore {
+    /// What it is in the kernel's table.
+    pub(super) nr: i64,
+    /// What programs call it.
+    pub(super) name: String,
+    /// Whether it had not ended.
+    pub(super) is_in_progress: bool,
+}
+
+/// The calls that a death or a hang may come from, each number once: those in progress of the process that died, or of
+/// all when everything waits, then the last ones that the process made.
+pub(super) fn calls_of_the_death(ctx: &Context<'_, '_>, most: usize) -> Vec<CallBefore> {
+    let is_its = |pid: Option<u32>| ctx.death.pid.is_none() || pid == ctx.death.pid;
+    let rows = || ctx.case.syscalls.iter().rev();
+    let running = rows().filter(|row| row.result.is_none() && (ctx.is_hang() || is_its(row.pid)));
+    let before = rows().filter(|row| row.result.is_some() && is_its(row.pid)).take(most);
+    let mut calls: Vec<CallBefore> = Vec::new();
+    for row in running.take(most).chain(before) {
+        let (Some(nr), name) = (row.nr, known(row).map(|call| call.name)) else { continue };
+        if !calls.iter().any(|call| call.nr == nr) {
+            let name = name.map_or_else(|| format!("call {nr}"), str::to_owned);
+            calls.push(CallBefore { nr, name, is_in_progress: row.result.is_none() });
+        }
+    }
+    calls
+}
+
 fn known(row: &SyscallRecord<'_>) -> Option<&'static Syscall> {
     syscalls::by_number(u64::try_from(row.nr?).ok()?)
 }

@@ -13,6 +13,7 @@ use super::frame::{TraceFrame, printed_function};
 use super::quote::text;
 use super::space::paging;
 use super::verify::{self, Backing};
+use crate::builds::BuildChanges;
 use crate::decode::{Instruction, Paging, PointerClass, Values, classify_on, decode_at};
 use crate::model::{Case, Located, RecordRef, call};
 use crate::symbols::{Location, Probe, Role, Symbols, demangle, is_machinery, role, short};
@@ -44,6 +45,8 @@ pub struct Context<'c, 'a> {
     pub foreign: Vec<verify::Foreign>,
     /// Which addresses the machine can map.
     pub paging: Paging,
+    /// What differs from a build that worked, when there is one.
+    pub changes: Option<&'c BuildChanges>,
 }
 
 impl<'c, 'a> Context<'c, 'a> {
@@ -65,7 +68,15 @@ impl<'c, 'a> Context<'c, 'a> {
             foreign: verify::foreign(case, backing),
             paging: paging(case),
             death,
+            changes: None,
         }
+    }
+
+    /// The same with what differs from a build that worked.
+    #[must_use]
+    pub const fn since(mut self, changes: Option<&'c BuildChanges>) -> Self {
+        self.changes = changes;
+        self
     }
 
     /// Memory and code as the dead code saw them.

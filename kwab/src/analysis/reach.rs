@@ -194,18 +194,18 @@ struct GraphNode {
 }
 
 /// What functions are made of, each looked at once.
-struct CallGraph<'s> {
+pub(super) struct CallGraph<'s> {
     symbols: &'s Symbols,
     known: HashMap<u64, Rc<GraphNode>>,
 }
 
 impl<'s> CallGraph<'s> {
-    fn of(symbols: &'s Symbols) -> Self {
+    pub(super) fn of(symbols: &'s Symbols) -> Self {
         Self { symbols, known: HashMap::new() }
     }
 
     /// The functions that a system call is made of, nearest to its handler first.
-    fn call(&mut self, nr: i64) -> Vec<String> {
+    pub(super) fn call(&mut self, nr: i64) -> Vec<String> {
         handler(self.symbols, nr).map_or_else(Vec::new, |handler| self.parts(handler, MOST_RANKED, DEEP))
     }
 

@@ -14,9 +14,11 @@ use super::next;
 use super::quote::text;
 use super::rules::memory::killed_and_went_on;
 use super::rules::{RULES, Rule};
+use super::since::{self, Since};
 use super::trail::{self, Decider, Trail};
 use super::undecided::{Undecided, undecided};
 use super::verify::{Backing, Foreign};
+use crate::builds::BuildChanges;
 use crate::model::Case;
 use crate::symbols::Symbols;
 use crate::units;
@@ -38,6 +40,9 @@ pub struct Triage {
     /// The functions that decided that the one that died panicked or faulted, nearest first, but those on its stack.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub suspects: Vec<Decider>,
+    /// What was changed since a build that worked, when one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
     /// What to do when no hypothesis is likelier than not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub undecided: Option<Undecided>,
@@ -126,7 +131,19 @@ pub fn is_at_the_death(rule: &str) -> bool {
 /// Judges a case. `file` is how the user names the dump, for the commands to run next.
 #[must_use]
 pub fn triage(case: &Case<'_>, symbols: &Symbols, backing: &Backing, file: &str) -> Triage {
-    let mut triage = judge(&Context::new(case, symbols, backing), file);
+    triage_since(case, symbols, backing, None, file)
+}
+
+/// As [`triage`], with what differs from a build that worked.
+#[must_use]
+pub fn triage_since(
+    case: &Case<'_>,
+    symbols: &Symbols,
+    backing: &Backing,
+    changes: Option<&BuildChanges>,
+    file: &str,
+) -> Triage {
+    let mut triage = judge(&Context::new(case, symbols, backing).since(changes), file);
     triage.losses.extend(backing.losses());
     triage
 }
@@ -166,7 +183,12 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let logged = answers::logged(ctx, &suspects);
     let decided: Vec<String> = trail::suspects_in_words(&suspects).into_iter().chain(logged).collect();
     let answers = answers::rows(ctx);
+    let since = since::since(ctx, &suspects);
+    let changed = since.as_ref().map(Since::evidence).unwrap_or_default();
     for found in &mut hypotheses {
+        if found.is_bug {
+            found.evidence.extend(changed.iter().cloned().map(Evidence::context));
+        }
         if FOLLOWED.contains(&found.rule) {
             found.evidence.extend(decided.iter().cloned().map(Evidence::context));
         }
@@ -188,6 +210,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
         headline: ctx.death.headline(case),
         trail,
         suspects,
+        since,
         undecided: (died && !deliberate && !likely).then(|| undecided(ctx)),
         died,
         kernel: kernel_line(case),

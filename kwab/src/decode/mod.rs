@@ -9,6 +9,7 @@ pub mod flow;
 mod instruction;
 mod message;
 mod pointer;
+pub mod shape;
 mod user_regs;
 
 pub use bits::{

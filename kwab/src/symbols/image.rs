@@ -166,6 +166,31 @@ impl Image {
         index.find_symbol(name).ok().flatten()
     }
 
+    /// Every symbol: its demangled name, link address and size.
+    ///
+    /// # Errors
+    /// [`SymbolError`] when the index is damaged.
+    pub fn all_symbols(&self) -> Result<Vec<(Arc<str>, u64, u64)>, SymbolError> {
+        let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
+        index.all_symbols().map_err(|source| SymbolError::Index { path: self.name(), source })
+    }
+
+    /// Shows `visit` the functions of every piece of code of one place in the source: its first link address, and the
+    /// functions there, the innermost first.
+    ///
+    /// # Errors
+    /// [`SymbolError`] when the index is damaged.
+    pub fn visit_functions(&self, visit: &mut dyn FnMut(u64, &[Arc<str>])) -> Result<(), SymbolError> {
+        let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
+        index.visit_functions(visit).map_err(|source| SymbolError::Index { path: self.name(), source })
+    }
+
+    /// Whether its code is for x86_64.
+    #[must_use]
+    pub fn is_x86_64(&self) -> bool {
+        with_elf(&self.bytes, IsX86).unwrap_or(false)
+    }
+
     /// The link addresses of functions that a kernel printed, in their order; none with a damaged index.
     #[must_use]
     pub fn find_printed(&self, wanted: &[PrintedFunction]) -> Vec<Option<u64>> {
@@ -230,6 +255,16 @@ impl ElfTask for ReadContents {
             Content { start, offset, length }
         });
         Ok(contents.collect())
+    }
+}
+
+struct IsX86;
+
+impl ElfTask for IsX86 {
+    type Output = bool;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<bool> {
+        Ok(elf.architecture() == object::Architecture::X86_64)
     }
 }
 

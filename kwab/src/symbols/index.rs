@@ -153,6 +153,45 @@ impl Index {
         }
         Ok(None)
     }
+
+    /// Shows `visit` the functions of every piece of code of one place in the source: its first link address, and the
+    /// functions there, the innermost first.
+    ///
+    /// # Errors
+    /// [`IndexError`] when the index cannot be read or is damaged.
+    pub fn visit_functions(&self, visit: &mut dyn FnMut(u64, &[Arc<str>])) -> Result<(), IndexError> {
+        let mut reader = Reader { index: self, kept: self.kept.lock().unwrap_or_else(PoisonError::into_inner) };
+        let mut functions = Vec::new();
+        for at in 0..reader.entries(Section::Segments) {
+            let [offset, mut node, ..] = reader.entry(Section::Segments, at)?;
+            functions.clear();
+            for _ in 0..MAX_CHAIN {
+                if node == NONE {
+                    break;
+                }
+                let found = reader.node(node)?;
+                functions.extend(found.function.clone());
+                node = found.parent;
+            }
+            visit(self.header.base + u64::from(offset), &functions);
+        }
+        Ok(())
+    }
+
+    /// Every symbol by address: its demangled name, link address and size.
+    ///
+    /// # Errors
+    /// [`IndexError`] when the symbol table cannot be read or is damaged.
+    pub fn all_symbols(&self) -> Result<Vec<(Arc<str>, u64, u64)>, IndexError> {
+        let mut reader = Reader { index: self, kept: self.kept.lock().unwrap_or_else(PoisonError::into_inner) };
+        let mut all = Vec::new();
+        for at in 0..reader.entries(Section::Symbols) {
+            let [offset, size, text, _] = reader.entry(Section::Symbols, at)?;
+            let name = reader.text(text)?.map(|(name, _)| name);
+            all.extend(name.map(|name| (name, self.header.base + u64::from(offset), u64::from(size))));
+        }
+        Ok(all)
+    }
 }
 
 impl Index {

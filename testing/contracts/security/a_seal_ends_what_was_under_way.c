@@ -14,7 +14,7 @@ static char *text;
 
 static void *writes(void *unused)
 {
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
     while (pwrite(fd, text, BYTES, 0) > 0)
         ;
     return unused;
@@ -22,7 +22,7 @@ static void *writes(void *unused)
 
 static void *punches(void *unused)
 {
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
     while (fallocate(fd, FALLOC_FL_KEEP_SIZE | FALLOC_FL_PUNCH_HOLE, 0, PAGE) == 0)
         ;
     return unused;
@@ -31,7 +31,7 @@ static void *punches(void *unused)
 static void *grows(void *unused)
 {
     off_t end = BYTES;
-    begun++;
+    __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
     while (fallocate(fd, 0, end, 64 * PAGE) == 0 && end < 4096 * (off_t)PAGE)
         end += 64 * PAGE;
     return unused;

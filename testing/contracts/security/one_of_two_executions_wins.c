@@ -12,7 +12,7 @@ static const char *program;
 
 static void *executes(void *which)
 {
-    go++;
+    __atomic_add_fetch(&go, 1, __ATOMIC_SEQ_CST);
     while (go < 3)
         ;
     execl(program, program, "ran", (char *)which, NULL);

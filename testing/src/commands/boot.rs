@@ -3,7 +3,8 @@
 //! Without a command it gives an interactive login shell on the serial console; Ctrl-A X leaves QEMU, `poweroff` leaves
 //! it politely. With a command it runs that as the only program, shows what it prints, and ends with its status; 124
 //! when it took longer than `--timeout`, 125 when the kernel stopped. When the kernel died, `kwab triage` says why, by
-//! the console's log, which is kept in `build/boot`, or by the dump in the memory of `--dumpmem`.
+//! the console's log, which is kept in `build/boot`, or by the dump in the memory of `--dumpmem`; and what was changed
+//! since the build that ended a command well last, which is kept in `build/boot/good`.
 //!
 //! ```console
 //! $ cargo xtask boot --kernel linux -- uname -s
@@ -11,7 +12,7 @@
 //! ```
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -58,6 +59,9 @@ pub fn run(arguments: &Options, consent: Consent) -> Result<ExitCode> {
         Next::Go
     })?;
     let status = status(&outcome.ending, outcome.elapsed);
+    if matches!(outcome.ending, Ending::Exited(_)) && arguments.is_ours() {
+        worked(&machine)?;
+    }
     if !matches!(outcome.ending, Ending::Exited(_)) && run::has_died(&String::from_utf8_lossy(&outcome.serial)) {
         paths::write(&log, &outcome.serial)?;
         explain(&log, &machine)?;
@@ -86,6 +90,20 @@ pub fn login(kernel: Which, consent: Consent) -> Result<()> {
     Ok(())
 }
 
+/// Keeps the kernel of a boot that ended well: of a later build that dies, what was changed since can be said.
+fn worked(machine: &Machine) -> Result<()> {
+    let (kept, image) = (good()?, fs::read(&machine.kernel)?);
+    if fs::read(&kept).is_ok_and(|old| old == image) {
+        return Ok(());
+    }
+    paths::write(&kept, &image)
+}
+
+/// Where the kernel of the last boot that ended well is kept.
+fn good() -> Result<PathBuf> {
+    Ok(paths::build("boot/good")?.join("kernel"))
+}
+
 /// Says why a kernel died: by its dump where there is memory for one, else by its console.
 fn explain(log: &Path, machine: &Machine) -> Result<()> {
     let source = match &machine.dumps {
@@ -94,9 +112,14 @@ fn explain(log: &Path, machine: &Machine) -> Result<()> {
     };
     let program = binary::kwab()?;
     let (shown, kernel) = (paths::shown(source), paths::shown(&machine.kernel));
-    eprintln!("$ kwab triage {shown} --symbols {kernel}");
+    let mut arguments = vec!["triage".to_owned(), shown, "--symbols".to_owned(), kernel];
+    let good = good()?;
+    if fs::read(&good).is_ok_and(|old| fs::read(&machine.kernel).is_ok_and(|new| old != new)) {
+        arguments.extend(["--good".to_owned(), paths::shown(&good)]);
+    }
+    eprintln!("$ kwab {}", arguments.join(" "));
     // It ends with status 1 when it found something, and with others when there is nothing to read.
-    let judged = Call::new(program).args(["triage", &shown, "--symbols", &kernel]).folder(paths::root());
+    let judged = Call::new(program).args(&arguments).folder(paths::root());
     judged.show_status()?;
     Ok(())
 }

@@ -9,7 +9,8 @@ use object::{Object as _, ObjectSymbol as _};
 
 use super::*;
 use crate::analysis::verify::Backing;
-use crate::analysis::{Context, triage};
+use crate::analysis::{ChangedSince, Context, triage, triage_since};
+use crate::builds::{BuildChanges, ChangedFunction};
 use crate::model::Dump;
 use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
 
@@ -261,4 +262,38 @@ fn any_registers_and_stack_are_followed_without_a_panic_and_in_bounded_steps() {
         let ctx = Context::new(&case, &symbols, &Backing::none());
         assert!(follow(&ctx).is_none_or(|trail| trail.links.len() <= 2 * MOST_STEPS));
     }
+}
+
+#[test]
+fn what_was_changed_since_a_build_that_worked_comes_by_what_the_death_has_to_do_with_it() {
+    let changed = |name: &str, explains: usize| ChangedFunction {
+        name: name.to_owned(),
+        file: Some("prog.c".to_owned()),
+        line: Some(7),
+        old_instructions: 40,
+        new_instructions: 41,
+        changed: 5,
+        score: 0.1,
+        explains,
+        ..ChangedFunction::default()
+    };
+    let functions = vec![changed("elsewhere", 1), changed("came_along", 0), changed("close_session", 1)];
+    let changes = BuildChanges { old: "0123456789abcdef".to_owned(), functions, ..BuildChanges::default() };
+    let words = in_close_session(of("run") + 0x1f, of("_start") + 9);
+    let registers = [(RegId::RBX, 0), (RegId::RBP, STACK + 16)];
+    let ip = of("close_session") + 0x11;
+    let death = Death { signal: 11, ip, fault: Some(0x18), registers: &registers, words: &words };
+    let dump = Dump::from_bytes(death.dump()).unwrap();
+    let case = dump.case();
+    let triage = triage_since(&case, &symbols(), &Backing::none(), Some(&changes), "crash.kwab");
+    let since = triage.since.unwrap();
+    let rows: Vec<String> = since.functions.iter().map(ChangedSince::in_words).collect();
+    let expected = [
+        "close_session (prog.c:7): 3 of 41 instructions differ, on the stack of the death",
+        "elsewhere (prog.c:7): 3 of 41 instructions differ",
+    ];
+    assert_eq!((rows.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), since.more), (&expected[..], 0));
+    let evidence: Vec<&str> = triage.hypotheses[0].evidence.iter().map(|fact| fact.text.as_str()).collect();
+    let first = format!("changed since build 01234567…: {}", expected[0]);
+    assert!(evidence.contains(&first.as_str()), "{evidence:?}");
 }
