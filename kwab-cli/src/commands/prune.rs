@@ -118,7 +118,7 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
         let within = Folder::open(folder).map_err(|error| about(folder, system(&error)))?;
         failed.extend(plan.remove(&within)?.into_iter().map(|(one, why)| PruneFailure { file: path(&one), why }));
         match refresh(folder, &index) {
-            Err(error) if error.is_of_disk() => say(&error.into()),
+            Err(error) if error.is_of_disk() => say(&anyhow::anyhow!("{error}")),
             refreshed => drop(refreshed?),
         }
     }
