@@ -39,7 +39,7 @@ impl Socket {
         }
         let is_socket = match std::fs::metadata(path) {
             Ok(meta) => meta.file_type().is_socket(),
-            Err(error) => may_come && error.kind() == io::ErrorKind::NotFound,
+            Err(error) => may_come && path != Path::new("-") && error.kind() == io::ErrorKind::NotFound,
         };
         Ok(is_socket.then(|| Self::Unix(path.to_path_buf())))
     }
