@@ -76,6 +76,14 @@ pub(crate) fn about(path: &Path, error: impl std::fmt::Display) -> anyhow::Error
     anyhow::anyhow!("{}: {error}", shown(path))
 }
 
+/// An error about a directory that cannot be read; what is there may be something else.
+pub(crate) fn about_folder(folder: &Path, error: &io::Error) -> anyhow::Error {
+    if error.kind() == io::ErrorKind::NotADirectory && folder.exists() {
+        return about(folder, "is not a directory; name the one that holds the dumps");
+    }
+    about(folder, system(error))
+}
+
 /// An error about an output.
 pub(crate) fn about_output(path: &Path, error: OutputError) -> anyhow::Error {
     let name = if is_stdio(path) { "stdout".to_string() } else { shown(path) };

@@ -55,7 +55,7 @@ pub(crate) struct Prune {
     /// The directory with dumps.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
-    /// Dumps to keep per signature: the first, and the newest of the rest.
+    /// Dumps to keep per signature, and of each bug behind it: the first, and the newest of the rest.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(2..))]
     pub keep: Option<u32>,
     /// Total size of the dumps to keep, such as 500M or 10G; the oldest are removed.

@@ -91,22 +91,28 @@ pub(crate) fn open(path: &Path) -> io::Result<File> {
     }
 }
 
-/// How long a FIFO may be without a writer before that is said.
-const UNWRITTEN: Duration = Duration::from_millis(500);
+/// How long a FIFO may be without its other end before that is said.
+const ALONE: Duration = Duration::from_millis(500);
 
-/// Opens a file; the system lets the first reader of a FIFO wait for a writer, and then a user hears of it.
+/// Opens a file; the system lets the first reader of a FIFO wait for a writer.
 fn open_patiently(path: &Path) -> io::Result<File> {
+    patiently(path, "writes", || File::open(path))
+}
+
+/// Opens one end of what may be a FIFO; while the system waits for a program that `does` the other end, a user hears
+/// of it.
+pub(crate) fn patiently(path: &Path, does: &str, open: impl FnOnce() -> io::Result<File>) -> io::Result<File> {
     if !std::fs::metadata(path).is_ok_and(|meta| meta.file_type().is_fifo()) {
-        return File::open(path);
+        return open();
     }
     let (opened, waits) = std::sync::mpsc::channel::<()>();
-    let name = shown(path);
+    let said = format!("kwab: {}: a FIFO that no program {does}; waiting for one\n", plain::line(&shown(path)));
     let told = std::thread::spawn(move || {
-        if waits.recv_timeout(UNWRITTEN) == Err(RecvTimeoutError::Timeout) {
-            remark(&format!("kwab: {}: a FIFO that no program writes; waiting for one\n", plain::line(&name)));
+        if waits.recv_timeout(ALONE) == Err(RecvTimeoutError::Timeout) {
+            remark(&said);
         }
     });
-    let file = File::open(path);
+    let file = open();
     drop(opened);
     // It ends at once; what it says stands before what comes of the file.
     let _ = told.join();

@@ -13,6 +13,7 @@ mod commands;
 mod examples;
 mod failure;
 mod fleet;
+mod following;
 mod health;
 mod images;
 mod inputs;

@@ -4,9 +4,10 @@
 //! requests; [`work`] runs a command in a process of its own, which is confined to the given folders
 //! ([`crate::inputs`]) and cuts its report to a page ([`crate::page`]); [`transport`] stops reading from a client
 //! that does not take its
-//! answers. Stdout carries the protocol only.
+//! answers, and [`lines`] finds requests that are too long. Stdout carries the protocol only.
 
 mod answer;
+mod lines;
 mod server;
 mod tools;
 mod transport;

@@ -174,9 +174,7 @@ pub(crate) fn beside_line(line: &str) -> Result<()> {
         return file.write_all(line.as_bytes()).map_err(|error| about(path, system(&error)));
     }
     beside.check_unchanged()?;
-    beside.output.write(|out| out.write_all(line.as_bytes()))?;
-    let opened = OpenOptions::new().append(true).open(path);
-    *lines = Some(opened.map_err(|error| about(path, system(&error)))?);
+    *lines = Some(beside.output.begin(line.as_bytes())?);
     Ok(())
 }
 
@@ -283,9 +281,27 @@ impl Output {
     }
 
     fn write_stream(&self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {
-        let mut out = BufWriter::with_capacity(256 << 10, self.target.open_stream()?);
+        let mut out = BufWriter::with_capacity(256 << 10, self.open_stream()?);
         write(&mut out)?;
         out.flush()
+    }
+
+    /// Opens a stream; a FIFO without a reader makes the command wait, and it says so.
+    fn open_stream(&self) -> io::Result<File> {
+        inputs::patiently(&self.path, "reads", || self.target.open_stream())
+    }
+
+    /// Opens it for lines that come one after another, and writes the first: the reader of a stream must see no end
+    /// between two of them.
+    fn begin(&self, line: &[u8]) -> Result<File> {
+        let wrong = |error: io::Error| about(&self.path, system(&error));
+        if matches!(self.target, Target::Stream(_)) {
+            let mut file = self.open_stream().map_err(wrong)?;
+            file.write_all(line).map_err(wrong)?;
+            return Ok(file);
+        }
+        self.write(|out| out.write_all(line))?;
+        OpenOptions::new().append(true).open(&self.path).map_err(wrong)
     }
 
     fn write_file(&self, path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> io::Result<()> {

@@ -139,3 +139,36 @@ fn directories_are_compared_by_their_bugs() {
     assert_eq!(mixed.status.code(), Some(2));
     assert!(text(&mixed.stderr).contains("old is a directory"), "{}", text(&mixed.stderr));
 }
+
+/// Two boots of our kernel with KASLR that died alike, as `kwab follow` kept them.
+#[test]
+fn two_slides_of_one_kernel_differ_in_nothing() {
+    let folder = folder();
+    let at = |name: &str| format!("{}/../testing/data/kaslr/{name}.kwab", env!("CARGO_MANIFEST_DIR"));
+    let inspected = |name: &str| -> Value {
+        serde_json::from_slice(&run(folder.path(), &["inspect", &at(name), "--json"]).stdout).expect("JSON")
+    };
+    let (first, second) = (inspected("first"), inspected("second"));
+    let slide = |report: &Value| {
+        let meta = report["meta"].as_array().expect("facts").iter();
+        meta.clone().find(|fact| fact["name"] == "load offset").expect("a slide")["value"].clone()
+    };
+    assert_ne!(slide(&first), slide(&second));
+    let register = |report: &Value, name: &str| {
+        let rows = report["registers"][0]["registers"].as_array().expect("registers").iter();
+        rows.clone().find(|row| row["name"] == name).expect("a register")["value"].clone()
+    };
+    for moved in ["rip", "rsp", "rbp", "r15", "gs_base"] {
+        assert_ne!(register(&first, moved), register(&second, moved), "{moved}");
+    }
+    let output = run(folder.path(), &["diff", &at("first"), &at("second"), "--json"]);
+    let found: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let changes = found["parts"].as_array().expect("parts").iter().flat_map(|part| part["changes"].as_array().unwrap());
+    assert_eq!(changes.collect::<Vec<_>>(), Vec::<&Value>::new());
+    assert_eq!((output.status.code(), &found["same_bug"]), (Some(0), &true.into()));
+    let noise = |name: &str| {
+        let part = found["parts"].as_array().unwrap().iter().find(|part| part["name"] == name);
+        part.expect("compared")["noise"].as_u64().expect("a count")
+    };
+    assert!(noise("register") >= 8, "{found}");
+}

@@ -176,3 +176,40 @@ fn prune_by_size_takes_the_oldest_that_may_go() {
     let (status, planned) = prune(at, &["--max-size", &(bytes - 1).to_string()]);
     assert_eq!((status, leaving(&planned)), (Some(0), vec!["steady-0-1"]));
 }
+
+#[test]
+fn a_disk_without_room_for_the_index_is_pruned_all_the_same() {
+    let folder = fleet();
+    let at = folder.path();
+    // A limit of the length of files stands for the full disk.
+    let kwab = assert_cmd::cargo::cargo_bin("kwab");
+    let limited = |more: &str| {
+        let script = format!("ulimit -f 8; exec \"$0\" prune dumps --json --keep 3 {more}");
+        std::process::Command::new("sh").current_dir(at).args(["-c", &script]).arg(&kwab).output().expect("runs")
+    };
+    let plan = limited("");
+    let said = text(&plan.stderr);
+    assert!(said.contains("the dumps are read without it"), "{said}");
+    let planned: Value = serde_json::from_slice(&plan.stdout).unwrap_or_else(|_| panic!("{said}"));
+    assert_eq!((plan.status.code(), leaving(&planned).len()), (Some(0), 9), "{said}");
+    let done = limited("--yes");
+    assert_eq!(done.status.code(), Some(0), "{}", text(&done.stderr));
+    let left =
+        fs::read_dir(at.join("dumps")).unwrap().flatten().filter(|one| one.path().extension() == Some("kwab".as_ref()));
+    assert_eq!(left.count(), 6);
+    // What has room again is indexed.
+    let (status, none) = prune(at, &["--keep", "3"]);
+    assert_eq!((status, leaving(&none)), (Some(0), vec![]));
+}
+
+#[test]
+fn a_file_in_the_place_of_a_directory_is_named_as_that() {
+    let folder = folder();
+    fs::write(folder.path().join("log"), "text\n").expect("written");
+    for arguments in [&["index", "log"][..], &["trends", "log"], &["prune", "log", "--keep", "3"]] {
+        let output = run(folder.path(), arguments);
+        assert_eq!(output.status.code(), Some(2));
+        let said = text(&output.stderr);
+        assert_eq!(said, "kwab: log: is not a directory; name the one that holds the dumps\n", "{arguments:?}");
+    }
+}

@@ -242,6 +242,90 @@ fn sockets_and_commands_are_consoles_too() {
 }
 
 #[test]
+fn a_socket_that_is_not_there_is_an_error_or_waited_for() {
+    let folder = folder();
+    let at = folder.path();
+    let port = TcpListener::bind("127.0.0.1:0").and_then(|free| free.local_addr()).expect("a free port").port();
+    let tcp = format!("tcp:127.0.0.1:{port}");
+    // A socket that nothing listens on is left in its folder.
+    drop(UnixListener::bind(at.join("left.sock")).expect("bound"));
+    for (source, telling) in
+        [("absent.sock", "no such file"), ("left.sock", "connection refused"), (&*tcp, "connection refused")]
+    {
+        let refused = run(at, &["follow", source, "-o", "dumps"]);
+        assert_eq!(refused.status.code(), Some(2), "{source}");
+        assert_eq!(text(&refused.stderr), format!("kwab: {source}: {telling}\n"));
+    }
+    fs::write(at.join("serial.log"), BANNER).expect("written");
+    let refused = run(at, &["follow", "serial.log", "--reconnect", "-o", "dumps"]);
+    assert!(refused.status.code() == Some(2) && text(&refused.stderr).contains("is not a socket"));
+
+    let mut following = Following::start(at, &["absent.sock", "--reconnect"]);
+    let mut stderr = BufReader::new(following.child.stderr.take().expect("a pipe"));
+    let mut said = String::new();
+    stderr.read_line(&mut said).expect("a line");
+    assert_eq!(said, "kwab: absent.sock: no such file; waiting for it\n");
+    // Three boots of a machine, each with a socket of its own; the second dies within a line of its report.
+    let (half, _) = OOPS.split_at(OOPS.len() / 2);
+    for (boot, printed) in [OOPS, half, OOPS].into_iter().enumerate() {
+        let listener = UnixListener::bind(at.join("absent.sock")).expect("bound");
+        let (mut socket, _) = listener.accept().expect("connected");
+        fs::remove_file(at.join("absent.sock")).expect("removed");
+        socket.write_all(format!("{BANNER}{printed}").as_bytes()).expect("written");
+        drop((socket, listener));
+        following.event("begins");
+        assert_eq!(following.event("crash")["path"], format!("dumps/absent-{}.kwab", boot + 1));
+        said.clear();
+        stderr.read_line(&mut said).expect("a line");
+        assert_eq!(said, "kwab: absent.sock: closed; waiting for the next connection\n");
+        is_closed();
+    }
+    following.signal("-TERM");
+    following.event("ended");
+    assert_eq!(following.child.wait().expect("it ends").code(), Some(1));
+    let last = log_of(at, "dumps/absent-3.kwab");
+    assert!(OOPS.lines().filter(|line| !line.is_empty()).all(|line| last.contains(line.trim_end())), "{last}");
+}
+
+/// A connection that lives on is read on both kinds of socket, byte by byte as a serial line gives it; `kill -9` in the
+/// middle of the second crash leaves both dumps.
+#[test]
+fn a_slow_connection_has_one_dump_per_crash_and_kill_9_leaves_them() {
+    let folder = folder();
+    let at = folder.path();
+    let unix = UnixListener::bind(at.join("console.sock")).expect("bound");
+    let tcp = TcpListener::bind("127.0.0.1:0").expect("bound");
+    let address = format!("tcp:{}", tcp.local_addr().expect("an address"));
+    for (source, stem) in [("console.sock", "console"), (&*address, "tcp")] {
+        let mut following = Following::start(at, &[source]);
+        let mut socket: Box<dyn Write> = match stem {
+            "tcp" => Box::new(tcp.accept().expect("connected").0),
+            _ => Box::new(unix.accept().expect("connected").0),
+        };
+        let mut slowly = |printed: &str| {
+            for piece in printed.as_bytes().chunks(7) {
+                socket.write_all(piece).and_then(|()| socket.flush()).expect("written");
+                sleep(Duration::from_millis(1));
+            }
+        };
+        slowly(BANNER);
+        slowly(OOPS);
+        following.event("begins");
+        assert_eq!(following.event("crash")["path"], format!("dumps/{stem}-1.kwab"));
+        is_closed();
+        slowly(&OOPS.split_inclusive('\n').take(10).collect::<String>());
+        following.event("begins");
+        sleep(Duration::from_millis(1000));
+        following.signal("-KILL");
+        assert_eq!(following.child.wait().expect("it ends").code(), None);
+        for (number, words) in [(1, "crashme_read"), (2, "NULL pointer dereference")] {
+            let log = log_of(at, &format!("dumps/{stem}-{number}.kwab"));
+            assert!(log.contains(words), "{stem} {number}: {log}");
+        }
+    }
+}
+
+#[test]
 fn a_command_may_end_in_order_and_one_that_will_not_is_killed() {
     for (trap, ends_in_order) in [("echo asked > told; exit 0", true), ("", false)] {
         let folder = folder();

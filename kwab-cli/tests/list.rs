@@ -2,6 +2,8 @@
 
 mod common;
 
+use std::process::{Command, Stdio};
+
 use common::{folder, kwab, run, stdout_of, text};
 
 /// The committed dumps, of which seven were asked for with the same key.
@@ -120,4 +122,43 @@ fn the_kernels_dump_and_the_serial_log_of_one_death_are_one_crash() {
     assert_eq!(group("memory.kwab"), (Some(1), 2, Some(2)), "{listed}");
     assert_eq!(group("serial-1.kwab"), (Some(1), 1, Some(1)), "{listed}");
     assert_eq!(listed["signature_version"].as_u64(), Some(1));
+}
+
+#[test]
+fn what_can_be_read_once_is_listed_as_the_file_is() {
+    let folder = folder();
+    let at = folder.path();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/data");
+    std::fs::copy(format!("{}/null-dereference.kwab", dumps()), at.join("one")).expect("copied");
+    std::fs::copy(data.join("logs/kevlar-segv-children.log"), at.join("console")).expect("copied");
+    let both = ["leak", "clean"].map(|name| std::fs::read(format!("{}/{name}.kwab", dumps())).expect("there"));
+    std::fs::write(at.join("two"), both.concat()).expect("written");
+    std::fs::write(at.join("cut"), &both[0][..both[0].len() / 2]).expect("written");
+    std::fs::write(at.join("garbage"), [0x7f, 0, 1, 2, 0xff, 0xfe, 0, 0]).expect("written");
+    std::fs::write(at.join("empty"), "").expect("written");
+    assert!(Command::new("mkfifo").arg(at.join("fifo")).status().expect("runs").success());
+    let listed = |output: std::process::Output, name: &str| {
+        let said =
+            |bytes: &[u8]| text(bytes).replace(&format!("\"{name}\""), "NAME").replace(&format!("{name}:"), "NAME:");
+        // A busy machine may let the reader wait for this test to write.
+        let stderr = said(&output.stderr).replace("kwab: NAME: a FIFO that no program writes; waiting for one\n", "");
+        (output.status.code(), said(&output.stdout), stderr)
+    };
+    for (input, status, dumps) in
+        [("one", 0, 1), ("two", 0, 2), ("console", 0, 1), ("cut", 3, 1), ("garbage", 2, 0), ("empty", 2, 0)]
+    {
+        let wanted = listed(run(at, &["list", input, "--json"]), input);
+        assert_eq!((wanted.0, wanted.1.matches("\"file\"").count()), (Some(status), dumps), "{input}: {wanted:?}");
+        let stdin = std::fs::File::open(at.join(input)).expect("there");
+        let list = |name: &str| {
+            let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+            command.current_dir(at).args(["list", name, "--json"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+            command
+        };
+        let piped = list("-").stdin(stdin).output().expect("runs");
+        assert_eq!(listed(piped, "stdin"), wanted, "{input} on stdin");
+        let child = list("fifo").spawn().expect("started");
+        std::fs::write(at.join("fifo"), std::fs::read(at.join(input)).expect("there")).expect("written");
+        assert_eq!(listed(child.wait_with_output().expect("ends"), "fifo"), wanted, "{input} in a FIFO");
+    }
 }

@@ -446,6 +446,43 @@ fn strings_of_a_hostile_dump_are_spelled_out_and_marked() {
 }
 
 #[test]
+fn a_parameter_that_is_too_long_is_refused_in_a_few_words() {
+    let place = place();
+    let mut client = Client::start(place.path(), &["crashes"]);
+    let (dump, long) = ("crashes/leak.kwab", "\u{e4}".repeat(150_000));
+    let name = long.as_str();
+    for (tool, arguments, telling) in [
+        (
+            "search",
+            json!({"dump": dump, "pattern": long, "form": "text"}),
+            "a parameter has 300000 bytes, at most 16384",
+        ),
+        ("search", json!({"dump": dump, "pattern": "A".repeat(5000), "form": "text"}), "at most 4096 can be searched"),
+        ("print", json!({"dump": dump, "expression": long}), "a parameter has 300000 bytes"),
+        ("triage", json!({"dump": long}), "a parameter has 300008 bytes"),
+        ("list", json!({"filter": long}), "a parameter has 300009 bytes"),
+        ("list", json!({"paths": vec!["a"; 100_000]}), "100003 parameters have"),
+        ("list", json!({name: 1}), "unknown field"),
+    ] {
+        let said = client.refusal(tool, arguments);
+        assert!(said.contains(telling) && said.len() <= (8 << 10) + 4, "{telling}: {said}");
+    }
+    client.value("triage", json!({"dump": dump}));
+    // A request that is not read at all is answered too, wherever its id stands.
+    let params = json!({"name": "search", "arguments": {"dump": dump, "pattern": "A".repeat(2 << 20)}});
+    for (id, line) in [
+        (700, format!("{{\"jsonrpc\":\"2.0\",\"id\":700,\"method\":\"tools/call\",\"params\":{params}}}")),
+        (701, format!("{{\"method\":\"tools/call\",\"params\":{params},\"jsonrpc\":\"2.0\",\"id\":701}}")),
+    ] {
+        client.write(&line);
+        let said = client.answer(id)["error"]["message"].as_str().expect("words").to_owned();
+        assert_eq!(said, "a request has at most 1048576 bytes; this one was not read");
+    }
+    client.value("triage", json!({"dump": dump}));
+    assert_eq!(client.end().code(), Some(0));
+}
+
+#[test]
 fn a_small_limit_of_memory_holds_for_every_answer() {
     let place = place();
     let log = std::fs::read(common::log("kevlar-panic-socket")).expect("there");

@@ -3,7 +3,7 @@
 mod common;
 
 use std::fs;
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, PermissionsExt as _, symlink};
 use std::path::Path;
 use std::process::{Command, Stdio};
@@ -148,6 +148,48 @@ fn a_device_and_a_fifo_are_written_into_and_stay_what_they_are() {
     // A run of a bisection removes the dump of the run before it, and nothing else.
     refused(at, &["bisect", "--inject", "a", "--dump", "fifo", "--", "true"], "is not a regular file");
     assert!(fs::symlink_metadata(at.join("fifo")).is_ok(), "removed");
+}
+
+#[test]
+fn a_writer_of_a_fifo_says_that_it_waits_for_a_reader() {
+    let (folder, dump) = prepared();
+    let at = folder.path();
+    assert!(Command::new("mkfifo").arg(at.join("fifo")).status().expect("runs").success());
+    stdout_of(at, &["ci", "serial.log", "--baseline", "known.toml", "--write-baseline"]);
+    for arguments in [
+        &["import", "serial.log", "-o", "fifo"][..],
+        &["export", &dump, "--to", "json", "-o", "fifo"],
+        &["export", &dump, "--to", "perfetto", "-o", "fifo"],
+        &["report", &dump, "-o", "fifo"],
+        &["salvage", &dump, "-o", "fifo"],
+        &["redact", &dump, "--keep", "kernel", "-o", "fifo"],
+        &["pack", &dump, "-o", "fifo"],
+        &["ci", "serial.log", "--baseline", "known.toml", "--md", "fifo"],
+        &["triage", &dump, "--json-out", "fifo"],
+        &["follow", "serial.log", "--once", "-o", "crashes", "--json-out", "fifo"],
+    ] {
+        let mut child = command(at, arguments).stdout(Stdio::null()).spawn().expect("started");
+        let mut stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let mut said = String::new();
+        while !said.ends_with("waiting for one\n") {
+            assert!(stderr.read_line(&mut said).expect("text") > 0, "{arguments:?}: {said}");
+        }
+        assert!(said.ends_with("kwab: fifo: a FIFO that no program reads; waiting for one\n"), "{arguments:?}: {said}");
+        let mut bytes = Vec::new();
+        fs::File::open(at.join("fifo")).expect("opened").read_to_end(&mut bytes).expect("read");
+        let status = child.wait().expect("waited");
+        assert!(status.code().is_some_and(|code| code != 2), "{arguments:?}: {status}");
+        assert!(!bytes.is_empty(), "{arguments:?}");
+        if arguments[0] == "follow" {
+            assert!(text(&bytes).lines().last().is_some_and(|line| line.contains("\"ended\"")), "{}", text(&bytes));
+        }
+    }
+    // The wait ends as any other.
+    let mut child = command(at, &["salvage", &dump, "-o", "fifo"]).spawn().expect("started");
+    let mut said = String::new();
+    BufReader::new(child.stderr.take().expect("a pipe")).read_line(&mut said).expect("text");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().expect("runs").success());
+    assert!(child.wait().expect("waited").code().is_none(), "{said}");
 }
 
 #[test]

@@ -31,7 +31,16 @@ fn forms() -> Vec<HashSet<Vec<u8>>> {
         parts().map(|part| digits(part).into_bytes()).collect(),
         parts().map(|part| digits(part).to_uppercase().into_bytes()).collect(),
         SECRET.windows(9).map(|part| STANDARD.encode(part).into_bytes()).collect(),
+        parts().map(|part| spelled(part, "%02x ").into_bytes()).collect(),
+        parts().map(|part| spelled(part, "0x%02x ").into_bytes()).collect(),
+        parts().map(|part| spelled(part, "%d ").into_bytes()).collect(),
     ]
+}
+
+/// Bytes as numbers in a row.
+fn spelled(bytes: &[u8], form: &str) -> String {
+    let one = |byte: &u8| form.replace("%02x", &format!("{byte:02x}")).replace("%d", &byte.to_string());
+    bytes.iter().map(one).collect::<String>().trim_end().to_owned()
 }
 
 /// Fails when a part of the secret is in the bytes of a file, or in what its sections unpack to.
@@ -107,5 +116,45 @@ fn of_a_secret_in_every_text_of_a_dump_nothing_is_in_what_is_shared() {
             let list = std::fs::read(at.join("opened/kwab-pack.json")).expect("a list");
             assert!(!list.windows(FOUND).any(|part| SECRET.windows(FOUND).any(|of| of == part)), "{what}: the list");
         }
+    }
+}
+
+/// The secret as programs write it: in base64, in digits, in pieces. A log tells each form in a line of its own, in two
+/// lines, and in the message of the panic.
+#[test]
+fn of_a_secret_that_is_encoded_or_split_in_a_log_nothing_is_in_what_is_shared() {
+    let folder = folder();
+    let at = folder.path();
+    let mut tellings = vec![String::from_utf8_lossy(SECRET).into_owned(), STANDARD.encode(SECRET)];
+    tellings.extend(["%02x", "%02x ", "0x%02x ", "%d ", "%d,", "%%02x", "\\x%02x"].map(|form| spelled(SECRET, form)));
+    tellings.push(text(&SECRET.iter().rev().copied().collect::<Vec<_>>()));
+    for telling in &tellings {
+        let half = telling.floor_char_boundary(telling.len() / 2);
+        let (first, second) = telling.split_at(half);
+        let lines = [
+            "Linux version 6.1.0 (joe@build) (gcc-12) #1 SMP".to_string(),
+            format!("Command line: console=ttyS0 token={telling}"),
+            format!("login[77]: password {telling}"),
+            format!("login[77]: password is {first}"),
+            format!("login[77]: {second} it ends"),
+            format!("Kernel panic - not syncing: page fault {telling}"),
+            "CPU: 0 PID: 1 Comm: init Not tainted 6.1.0 #1".to_string(),
+            "Call Trace:".to_string(),
+            " panic+0x113/0x31e".to_string(),
+            format!("---[ end Kernel panic - not syncing: page fault {telling} ]---"),
+        ];
+        let stamped = lines.iter().enumerate().map(|(number, line)| format!("[    {number}.000000] {line}\n"));
+        std::fs::write(at.join("serial.log"), stamped.collect::<String>()).expect("written");
+        let imported = run(at, &["import", "serial.log", "-o", "whole.kwab", "--force"]);
+        assert!(text(&imported.stderr).contains("1 panic"), "{}", text(&imported.stderr));
+        for policy in ["kernel", "structure"] {
+            let output = run(at, &["redact", "whole.kwab", "-o", "shared.kwab", "--force", "--keep", policy]);
+            assert_eq!(output.status.code(), Some(0), "{telling}: {}", text(&output.stderr));
+            judge(at, "shared.kwab", &format!("{telling}, {policy}"));
+        }
+        let kept = run(at, &["redact", "whole.kwab", "-o", "shared.kwab", "--force", "--keep", "kernel"]);
+        assert_eq!(kept.status.code(), Some(0));
+        let page = text(&run(at, &["inspect", "shared.kwab"]).stdout);
+        assert!(page.contains("panic+0x113"), "what is not a secret stays: {page}");
     }
 }

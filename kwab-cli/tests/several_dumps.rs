@@ -51,8 +51,19 @@ fn a_file_with_two_dumps_is_listed_checked_and_salvaged_as_two() {
     assert!(text(&check.stdout).contains("both.kwab, dump 2"), "{}", text(&check.stdout));
     let salvage = run(folder.path(), &["salvage", "both.kwab", "-o", "good.kwab"]);
     assert_eq!(salvage.status.code(), Some(0), "{}", text(&salvage.stderr));
-    for good in ["good-1.kwab", "good-2.kwab"] {
-        assert_eq!(run(folder.path(), &["check", good]).status.code(), Some(0), "{good}");
+    let stdin = std::fs::File::open(folder.path().join("both.kwab")).expect("there");
+    let mut piped = std::process::Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+    piped.current_dir(folder.path()).args(["salvage", "-", "-o", "piped.kwab"]).stdin(stdin);
+    let piped = piped.output().expect("runs");
+    assert_eq!(piped.status.code(), Some(0), "{}", text(&piped.stderr));
+    for number in [1, 2] {
+        let [good, piped] = ["good", "piped"].map(|name| format!("{name}-{number}.kwab"));
+        for salvaged in [&good, &piped] {
+            assert_eq!(run(folder.path(), &["check", salvaged]).status.code(), Some(0), "{salvaged}");
+        }
+        let headline =
+            |name: &str| text(&run(folder.path(), &["triage", name]).stdout).lines().next().map(str::to_owned);
+        assert!(headline(&good).is_some() && headline(&good) == headline(&piped), "{number}");
     }
 }
 

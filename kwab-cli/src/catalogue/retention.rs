@@ -1,12 +1,12 @@
 //! Decides which dumps of a directory may go, and removes them.
 //!
-//! The first and the last dump of each signature stay, and so does every file that is not a readable dump. What goes is
-//! removed only as what was indexed: its directory is found below the one that was named without following a link, the
-//! file has the marks of the index, and it is renamed before it is removed, so that a dump that another program puts in
-//! its place meanwhile is put back.
+//! The first and the last dump of each bug of a signature stay, and so does every file that is not a readable dump: of
+//! seven bugs that all end in the same panic, each keeps its dumps. What goes is removed only as what was indexed: its
+//! directory is found below the one that was named without following a link, the file has the marks of the index, and
+//! it is renamed before it is removed, so that a dump that another program puts in its place meanwhile is put back.
 
 use std::collections::VecDeque;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
@@ -20,7 +20,7 @@ use super::store::{Aged, Fate, Leaving, Store, StoreError, Total};
 /// What is to stay.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rule {
-    /// Dumps of a signature: the first, and the last ones.
+    /// Dumps of each bug of a signature: the first, and the last ones.
     pub keep: Option<usize>,
     /// Bytes of all dumps together.
     pub max_bytes: Option<u64>,
@@ -85,11 +85,11 @@ impl Plan {
     }
 }
 
-/// The dumps of a signature, oldest first, as far as they are judged.
+/// The dumps of a bug with one signature, oldest first, as far as they are judged.
 #[derive(Debug, Default)]
 struct Course {
     keep: Option<usize>,
-    signature: Option<String>,
+    symptom: Option<(String, i64)>,
     /// Files of the newest dumps so far, as many as are kept beside the first; at least the last.
     newest: VecDeque<i64>,
 }
@@ -97,10 +97,10 @@ struct Course {
 impl Course {
     /// Judges a dump, or the end of all.
     fn judge(&mut self, dump: Option<&Aged>, set: &mut dyn FnMut(i64, Fate)) {
-        let signature = dump.map(|dump| &dump.signature);
-        if signature != self.signature.as_ref() {
+        let symptom = dump.map(|dump| &dump.symptom);
+        if symptom != self.symptom.as_ref() {
             self.end(set);
-            self.signature = signature.cloned();
+            self.symptom = symptom.cloned();
         }
         let Some(dump) = dump else { return };
         if !dump.is_readable {
@@ -120,7 +120,7 @@ impl Course {
         self.newest.push_back(dump.file);
     }
 
-    /// Judges the newest ones of a signature.
+    /// Judges the newest ones of a bug.
     fn end(&mut self, set: &mut dyn FnMut(i64, Fate)) {
         if let Some(last) = self.newest.pop_back() {
             set(last, Fate::Bound);
@@ -162,10 +162,8 @@ fn remove_one(root: &OwnedFd, file: &Found) -> Result<(), String> {
     if !is_it(&found) {
         return Err("has changed since it was indexed".to_string());
     }
-    // A name that ends as a dump's does: a run that is killed here loses nothing.
-    let hidden = format!(".kwab-pruning-{}.kwab", std::process::id());
-    let hidden = OsStr::new(&hidden);
-    renameat_with(&parent, name, &parent, hidden, RenameFlags::NOREPLACE).map_err(told)?;
+    let hidden = hide(&parent, name).map_err(told)?;
+    let hidden = hidden.as_os_str();
     if !marks(hidden).is_ok_and(|found| is_it(&found)) {
         let back = renameat_with(&parent, hidden, &parent, name, RenameFlags::NOREPLACE);
         return Err(match back {
@@ -174,6 +172,20 @@ fn remove_one(root: &OwnedFd, file: &Found) -> Result<(), String> {
         });
     }
     unlinkat(&parent, hidden, AtFlags::empty()).map_err(told)
+}
+
+/// Gives a file a name that no other has, and says which. It ends as a dump's does: a run that is killed then loses
+/// nothing. What such a run left may have the number of this process, which is 1 in every container.
+fn hide(parent: &OwnedFd, name: &OsStr) -> rustix::io::Result<OsString> {
+    const TRIES: u32 = 1000;
+    for number in 0..TRIES {
+        let hidden = OsString::from(format!(".kwab-pruning-{}-{number}.kwab", std::process::id()));
+        match renameat_with(parent, name, parent, &hidden, RenameFlags::NOREPLACE) {
+            Err(rustix::io::Errno::EXIST) => {}
+            done => return done.map(|()| hidden),
+        }
+    }
+    Err(rustix::io::Errno::EXIST)
 }
 
 #[cfg(test)]
@@ -189,7 +201,15 @@ mod tests {
         Found { name: name.as_bytes().to_vec(), stamp }
     }
 
-    /// A store of files with up to three dumps each, of few signatures and times.
+    /// A finding of one of two rules, or none.
+    fn bug(number: u64) -> Option<kwab::report::catalogue::Finding> {
+        let rule = ["LEAK", "TLB"].get(usize::try_from(number).ok()?.checked_sub(1)?)?.to_string();
+        let (class, claim) = ("bug".to_string(), "it is one".to_string());
+        let (function, about) = (None, None);
+        Some(kwab::report::catalogue::Finding { rule, class, claim, score: 0.9, proven: true, function, about })
+    }
+
+    /// A store of files with up to three dumps each, of few signatures, bugs and times.
     fn fleet(seed: u64) -> (Store, Vec<(String, u64, Vec<Row>)>) {
         let mut state = seed;
         let mut below = |most: u64| {
@@ -203,6 +223,7 @@ mod tests {
                 if below(12) > 0 {
                     (entry.kind, entry.signature) = ("panic".to_string(), format!("{:08x}", below(5)));
                     entry.wall_ns = Some(below(60) as i64);
+                    entry.finding = bug(below(3));
                 }
                 let (build_id, commit) = (String::new(), String::new());
                 Row { entry, hypotheses: Vec::new(), build_id, commit, modified_ns: below(60) as i64 }
@@ -220,15 +241,18 @@ mod tests {
 
     /// What may go by the words of the manual, with everything in memory.
     fn expected(files: &[(String, u64, Vec<Row>)], rule: Rule) -> BTreeSet<String> {
-        let mut by_signature: BTreeMap<&str, Vec<(i64, &String)>> = BTreeMap::new();
+        let mut by_bug: BTreeMap<(&str, Option<&str>), Vec<(i64, &String)>> = BTreeMap::new();
         let (mut bound, mut kept) = (BTreeSet::new(), BTreeSet::new());
         for (name, row) in files.iter().flat_map(|(name, _, rows)| rows.iter().map(move |row| (name, row))) {
             match row.entry.kind.as_str() {
                 "unreadable" => drop(bound.insert(name)),
-                _ => by_signature.entry(&row.entry.signature).or_default().push((row.when_ns(), name)),
+                _ => {
+                    let rule = row.entry.finding.as_ref().map(|found| &*found.rule);
+                    by_bug.entry((&row.entry.signature, rule)).or_default().push((row.when_ns(), name));
+                }
             }
         }
-        for dumps in by_signature.values_mut() {
+        for dumps in by_bug.values_mut() {
             dumps.sort();
             bound.extend(dumps.first().map(|(_, name)| *name));
             bound.extend(dumps.last().map(|(_, name)| *name));
@@ -289,6 +313,12 @@ mod tests {
         assert!(at.join("deep/b.kwab").exists());
         assert_eq!(remove_one(&root, &a), Ok(()));
         assert!(!at.join("deep/a.kwab").exists() && std::fs::read_dir(at.join("deep")).unwrap().count() == 2);
+        // What a run of the same process number left when it was killed is in nothing's way, and stays.
+        let left = at.join(format!("deep/.kwab-pruning-{}-0.kwab", std::process::id()));
+        std::fs::write(&left, "a dump").expect("written");
+        std::fs::write(at.join("deep/d.kwab"), "another").expect("written");
+        assert_eq!(remove_one(&root, &found(at, "deep/d.kwab")), Ok(()));
+        assert_eq!(remove_one(&root, &found(at, left.strip_prefix(at).unwrap().to_str().unwrap())), Ok(()));
         // The directory becomes a link to one that has the very file.
         let moved = at.join("moved");
         std::fs::rename(at.join("deep"), &moved).expect("renamed");

@@ -115,6 +115,15 @@ pub(crate) enum StoreError {
     Sqlite(PathBuf, #[source] rusqlite::Error),
 }
 
+impl StoreError {
+    /// Whether the index could not be written for want of room, or for what else the disk refuses.
+    pub(crate) fn is_of_disk(&self) -> bool {
+        use rusqlite::ErrorCode::{DiskFull, SystemIoFailure};
+        matches!(self, Self::Sqlite(_, error)
+            if matches!(error.sqlite_error_code(), Some(DiskFull | SystemIoFailure)))
+    }
+}
+
 /// What SQLite says, and what can be done.
 fn reason(error: &rusqlite::Error) -> String {
     use rusqlite::ErrorCode;

@@ -1,4 +1,5 @@
-//! `kwab follow SOURCE|--exec COMMAND [-o DIR] [--before N] [--quiet-after MS] [--silence S] [--on-crash COMMAND]`
+//! `kwab follow SOURCE|--exec COMMAND [-o DIR] [--before N] [--quiet-after MS] [--silence S] [--on-crash COMMAND]
+//! [--once] [--reconnect]`
 //!
 //! Reads a console while it is written: a file that grows and may be rotated or truncated, stdin, a FIFO or terminal, a
 //! Unix socket, TCP on this machine, or what a command such as `qemu-system-x86_64 -nographic …` prints. Each crash
@@ -8,7 +9,8 @@
 //! dump as last argument and as `KWAB_DUMP`; `KWAB_EVENT` is `crash` or `silent`, `KWAB_SIGNATURE` its signature. No
 //! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written; the command of
 //! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then. That command's end is the
-//! console's, also when a process that it left keeps its output open.
+//! console's, also when a process that it left keeps its output open. The end of a connection is the console's too,
+//! unless `--reconnect` waits for the next.
 //!
 //! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent or
 //! a part of it was rotated away unread.
@@ -19,6 +21,7 @@ mod growing;
 mod hook;
 mod late;
 mod rotation;
+mod socket;
 mod source;
 
 use std::io::IsTerminal as _;

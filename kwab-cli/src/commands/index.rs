@@ -12,13 +12,13 @@ use anyhow::Result;
 
 use crate::catalogue;
 use crate::cli::Index;
-use crate::failure::{about, shown, system};
+use crate::failure::{about_folder, shown};
 use crate::output;
 
 /// Runs the command.
 pub(crate) fn run(arguments: &Index) -> Result<ExitCode> {
     let folder = &arguments.folder;
-    std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
+    std::fs::read_dir(folder).map_err(|error| about_folder(folder, &error))?;
     let index = catalogue::index_of(folder, arguments.index.as_deref());
     let done = catalogue::refresh(folder, &index)?;
     output::beside(&done)?;

@@ -25,7 +25,7 @@ use crate::catalogue::scan::Found;
 use crate::catalogue::store::{Gathered, Gathering, Groups, Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
-use crate::failure::{DAMAGED, FAILED, about, is_stdio, say, shown};
+use crate::failure::{DAMAGED, FAILED, about, say, shown, system};
 use crate::fleet::Look;
 use crate::inputs;
 use crate::output::{self, Style};
@@ -237,25 +237,24 @@ fn several(paths: &[PathBuf], arguments: &List) -> Result<All> {
 }
 
 /// The dumps of a file that was named, or what its log becomes; a log in which nothing is recognised has none.
-fn named(path: &Path) -> Vec<Result<DumpFile>> {
+pub(super) fn named(path: &Path) -> Vec<Result<DumpFile>> {
     let text = match log::beginning(path) {
+        Ok(Beginning::Dump(Ok(dumps))) => return dumps.map(|dump| dump.map_err(|error| about(path, error))).collect(),
+        Ok(Beginning::Dump(Err(error))) => return vec![Err(error)],
         Ok(Beginning::Other(text)) => text,
-        // What is not a regular file can be read only once.
-        Ok(Beginning::Dump(dumps)) if is_stdio(path) || !path.is_file() => {
-            return match dumps {
-                Ok(dumps) => dumps.map(|dump| dump.map_err(|error| about(path, error))).collect(),
-                Err(error) => vec![Err(error)],
-            };
-        }
-        _ => return super::open_all(path).collect(),
+        Err(error) => return vec![Err(about(path, system(&error)))],
     };
-    match log::crashes(path, text) {
+    match log::crashes(path, text.clone()) {
         Ok(Some(Ok(dumps))) => dumps,
         Ok(Some(Err(quiet))) => {
             say(&about(path, quiet.line()));
             Vec::new()
         }
-        Ok(None) => super::open_all(path).collect(),
+        // What is neither a dump nor a log is described as the dump it is not.
+        Ok(None) => match text {
+            Some(text) => super::within(path, text),
+            None => super::open_all(path).collect(),
+        },
         Err(error) => vec![Err(error)],
     }
 }

@@ -4,7 +4,7 @@
 //! The dump is made in a file without a name; `kwab import` keeps it. `kwab triage` says of a log without a crash what
 //! it looked for; every other command refuses a text in which nothing is recognised.
 
-use std::io::{Cursor, Read as _, Write as _};
+use std::io::{Cursor, Read as _, Seek as _, Write as _};
 use std::path::Path;
 
 use anyhow::Result;
@@ -213,13 +213,17 @@ pub(super) fn beginning(path: &Path) -> std::io::Result<Beginning> {
     if is_stdio(path) {
         return Ok(once(memory::read_stream(std::io::stdin().lock())?));
     }
-    let file = inputs::open(path)?;
+    let mut file = inputs::open_dump(path)?;
     if !file.metadata()?.is_file() {
         return Ok(once(memory::read_unsized(file)?));
     }
     let mut head = Vec::new();
-    file.take(FILE_MAGIC.len() as u64).read_to_end(&mut head)?;
-    Ok(if may_be(&head) { Beginning::Other(None) } else { dump(DumpsOf::open(path)) })
+    (&mut file).take(FILE_MAGIC.len() as u64).read_to_end(&mut head)?;
+    if may_be(&head) {
+        return Ok(Beginning::Other(None));
+    }
+    file.rewind()?;
+    Ok(dump(DumpsOf::of_file(file)))
 }
 
 /// Says on stderr what was read and how to keep it.

@@ -170,6 +170,15 @@ fn open_all(path: &Path) -> impl Iterator<Item = Result<DumpFile>> {
         true => stdin().and_then(DumpsOf::within),
         false => inputs::open_dump(path).map_err(OpenError::Io).and_then(DumpsOf::of_file),
     };
+    each(path, opened)
+}
+
+/// The dumps in these bytes, which were read from a pipe or stdin.
+fn within(path: &Path, bytes: Vec<u8>) -> Vec<Result<DumpFile>> {
+    each(path, DumpsOf::within(bytes)).collect()
+}
+
+fn each(path: &Path, opened: Result<DumpsOf, OpenError>) -> impl Iterator<Item = Result<DumpFile>> {
     let (dumps, error) = match opened {
         Ok(dumps) => (Some(dumps), None),
         Err(error) => (None, Some(Err(error))),

@@ -1,10 +1,11 @@
 //! `kwab prune DIR [--keep N] [--max-size SIZE] [--yes] [--index FILE] [--json]`
 //!
 //! Removes dumps of which a directory has more than it needs; without `--yes` it only says which. `--keep` is how many
-//! of each signature stay: the first, and the newest of the others. `--max-size` then takes the oldest until the rest
-//! is as small. The first and the last dump of each signature always stay, and so do files that are not readable dumps.
-//! The index is brought up to date before and after. A file is removed only if it is what was indexed, and never
-//! through a link.
+//! of each signature stay: the first, and the newest of the others; where triage finds several bugs behind a
+//! signature, of each of them. `--max-size` then takes the oldest until the rest is as small. The first and the last
+//! dump always stay, and so do files that are not readable dumps.
+//! The index is brought up to date before and after; on a full disk, which has no room for that, the dumps are read
+//! without it first. A file is removed only if it is what was indexed, and never through a link.
 //! Status 0: done, or said what would be; 3: a file could not be removed, or what has to stay is larger than
 //! `--max-size`; 2: the directory or the index cannot be used.
 
@@ -19,8 +20,8 @@ use serde::{Serialize, Serializer};
 
 use crate::catalogue::retention::{Folder, Plan, Rule, plan};
 use crate::catalogue::store::{Leaving, Store, StoreError, Total};
-use crate::catalogue::{index_of, refresh, scan};
-use crate::failure::{DAMAGED, about, say, shown, system};
+use crate::catalogue::{index_of, read_all, refresh, scan};
+use crate::failure::{DAMAGED, about, about_folder, say, shown, system};
 use crate::fleet::Prune;
 use crate::output;
 use crate::since::day_of;
@@ -105,19 +106,21 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
     if arguments.keep.is_none() && arguments.max_size.is_none() {
         bail!("nothing says what may go: --keep N, --max-size SIZE or both");
     }
-    std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
+    std::fs::read_dir(folder).map_err(|error| about_folder(folder, &error))?;
     let index = index_of(folder, arguments.index.as_deref());
-    refresh(folder, &index)?;
+    let store = judged(folder, &index)?;
     let keep = arguments.keep.map(|keep| usize::try_from(keep).unwrap_or(usize::MAX));
     let rule = Rule { keep, max_bytes: arguments.max_size };
-    let Some(store) = Store::open(&index)? else { bail!("{}: the index is gone", shown(&index)) };
     let plan = plan(store, rule)?;
     let path = |one: &Leaving| shown(&scan::path_of(folder, &one.file.name));
     let mut failed = Vec::new();
     if arguments.yes {
         let within = Folder::open(folder).map_err(|error| about(folder, system(&error)))?;
         failed.extend(plan.remove(&within)?.into_iter().map(|(one, why)| PruneFailure { file: path(&one), why }));
-        refresh(folder, &index)?;
+        match refresh(folder, &index) {
+            Err(error) if error.is_of_disk() => say(&anyhow::anyhow!("{error}")),
+            refreshed => drop(refreshed?),
+        }
     }
     let (Total { files, bytes }, leaving) = (plan.all, plan.total()?);
     let pruned = Pruned {
@@ -145,6 +148,18 @@ pub(crate) fn run(arguments: &Prune) -> Result<ExitCode> {
     }
     let is_partial = too_large.is_some() || !pruned.failed.is_empty();
     Ok(ExitCode::from(if is_partial { DAMAGED } else { 0 }))
+}
+
+/// The dumps of a directory: its index, brought up to date, or what was read where the disk has no room for one.
+fn judged(folder: &Path, index: &Path) -> Result<Store> {
+    match refresh(folder, index) {
+        Err(error) if error.is_of_disk() => {
+            say(&anyhow::anyhow!("{error}; the dumps are read without it"));
+            Ok(read_all(folder)?.store)
+        }
+        Err(error) => Err(error.into()),
+        Ok(_) => Store::open(index)?.ok_or_else(|| about(index, "the index is gone")),
+    }
 }
 
 /// What goes, in words.

@@ -11,9 +11,10 @@ use anyhow::{Result, bail};
 use kwab::model::DumpFile;
 use kwab::report::salvage::{SalvageError, salvage};
 
+use super::list::named;
 use super::open_file;
 use crate::cli::Salvage;
-use crate::failure::{DAMAGED, about, shown, system};
+use crate::failure::{DAMAGED, FAILED, about, is_stdio, shown, system};
 use crate::output::{self, Output};
 use crate::render;
 
@@ -23,7 +24,16 @@ pub(crate) fn run(arguments: &Salvage) -> Result<ExitCode> {
     if output.is_stdout() && arguments.json {
         bail!("--json and the dump would both go to stdout; name a file with -o");
     }
-    let first = open_file(&arguments.bad, arguments.number.unwrap_or(1))?;
+    let bad = arguments.bad.as_path();
+    // What can be read only once is read once, with all its dumps.
+    let is_once = arguments.number.is_none() && (is_stdio(bad) || !bad.is_file());
+    let mut held = if is_once { named(bad) } else { Vec::new() }.into_iter();
+    let first = match held.next() {
+        Some(first) => first?,
+        // Why there is none has been said.
+        None if is_once => return Ok(ExitCode::from(FAILED)),
+        None => open_file(bad, arguments.number.unwrap_or(1))?,
+    };
     let dumps = first.dumps;
     if arguments.number.is_some() || dumps == 1 {
         return one(arguments, first, &output);
@@ -34,9 +44,12 @@ pub(crate) fn run(arguments: &Salvage) -> Result<ExitCode> {
     let numbers = 1..=dumps;
     let outputs: Result<Vec<Output>> =
         numbers.map(|number| destination(arguments, &numbered(&arguments.output, number))).collect();
-    let mut damaged = false;
+    let (mut first, mut damaged) = (Some(first), false);
     for (number, output) in outputs?.iter().enumerate() {
-        let file = open_file(&arguments.bad, number + 1)?;
+        let file = match first.take().map(Ok).or_else(|| held.next()) {
+            Some(file) => file?,
+            None => open_file(bad, number + 1)?,
+        };
         damaged |= one(arguments, file, output)? != ExitCode::SUCCESS;
     }
     Ok(ExitCode::from(if damaged { DAMAGED } else { 0 }))

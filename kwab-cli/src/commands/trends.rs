@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::catalogue::store::{Build, Course};
 use crate::cli::Color;
-use crate::failure::{DAMAGED, about, system};
+use crate::failure::{DAMAGED, about_folder};
 use crate::fleet::Trends;
 use crate::output::{self, Style};
 use crate::render;
@@ -103,7 +103,7 @@ pub(crate) enum TrendState {
 /// Runs the command.
 pub(crate) fn run(arguments: &Trends, color: Color) -> Result<ExitCode> {
     let folder = &arguments.folder;
-    std::fs::read_dir(folder).map_err(|error| about(folder, system(&error)))?;
+    std::fs::read_dir(folder).map_err(|error| about_folder(folder, &error))?;
     let opened = super::list::opened(folder, arguments.index.as_deref(), arguments.check)?;
     let builds = opened.store.builds()?;
     let names: Vec<String> = builds.iter().map(|build| build.name.clone()).collect();

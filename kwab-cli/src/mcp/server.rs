@@ -11,13 +11,14 @@ use rmcp::service::{RequestContext, RoleServer, ServiceExt as _};
 use rmcp::transport::async_rw::AsyncRwTransport;
 
 use super::answer::Answer;
+use super::lines::Watched;
 use super::tools::{Row, TOOLS};
-use super::transport::Bounded;
+use super::transport::{Bounded, LONGEST_REQUEST};
 use super::work::{Done, Worker};
 use crate::failure::{DAMAGED, FAILED, FINDINGS};
 
-/// The longest request, in bytes.
-const LONGEST_REQUEST: usize = 1 << 20;
+/// The longest refusal, in bytes.
+const MOST_REFUSED: usize = 8 << 10;
 
 /// The version of [`Answer`]'s form.
 const SCHEMA: u32 = 1;
@@ -77,9 +78,11 @@ fn result(answer: &Answer) -> CallToolResult {
     }
 }
 
-/// A result that says what went wrong, for the model to read.
+/// A result that says what went wrong, for the model to read. What a client sent is quoted up to a bound.
 fn refused(words: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(words)])
+    let end = words.floor_char_boundary(MOST_REFUSED);
+    let cut = if end < words.len() { "…" } else { "" };
+    CallToolResult::error(vec![ContentBlock::text(format!("{}{cut}", &words[..end]))])
 }
 
 /// The server of one client.
@@ -138,8 +141,10 @@ pub(crate) fn serve(worker: Worker) -> Result<(), String> {
         tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|error| error.to_string())?;
     let (timeout, jobs) = (worker.timeout, worker.places.available_permits());
     let served = runtime.block_on(async {
-        let lines = AsyncRwTransport::new_server(tokio::io::stdin(), tokio::io::stdout());
-        let lines = Bounded::new(lines.with_max_line_length(LONGEST_REQUEST), timeout, jobs);
+        let (told, long) = tokio::sync::mpsc::unbounded_channel();
+        let input = Watched::new(tokio::io::stdin(), LONGEST_REQUEST, told);
+        let lines = AsyncRwTransport::new_server(input, tokio::io::stdout());
+        let lines = Bounded::new(lines.with_max_line_length(LONGEST_REQUEST), (timeout, jobs), long);
         let server = Server { worker: Arc::new(worker) };
         let running = match server.serve(lines).await {
             Ok(running) => running,

@@ -14,8 +14,12 @@ use rmcp::model::{
     ClientJsonRpcMessage, ClientNotification, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
+use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::watch;
 use tokio::time::Instant;
+
+/// The longest request, in bytes.
+pub(super) const LONGEST_REQUEST: usize = 1 << 20;
 
 /// Requests that may be unanswered at a time.
 pub(super) const MOST_WAITING: usize = 64;
@@ -76,13 +80,25 @@ pub(super) struct Bounded<T> {
     ended: Option<Instant>,
     /// The longest that one call takes, and how many are worked out at a time.
     pace: (Duration, usize),
+    /// Requests that were too long to be read.
+    long: UnboundedReceiver<RequestId>,
 }
 
 impl<T> Bounded<T> {
-    /// Lets each call that was asked before the end of the input take `timeout`, so many of them at a time.
-    pub(super) fn new(inner: T, timeout: Duration, jobs: usize) -> Self {
+    /// Lets each call that was asked before the end of the input take so long, so many of them at a time. What is told
+    /// of `long` is refused.
+    pub(super) fn new(inner: T, pace: (Duration, usize), long: UnboundedReceiver<RequestId>) -> Self {
         let open = Open { ids: Mutex::default(), state: watch::Sender::new(State::default()) };
-        Self { inner, open: Arc::new(open), ended: None, pace: (timeout, jobs) }
+        Self { inner, open: Arc::new(open), ended: None, pace, long }
+    }
+}
+
+impl<T: Transport<RoleServer, Error = io::Error>> Bounded<T> {
+    /// Answers a request that was too long; `None` when no answer can be written any more.
+    async fn refuse(&mut self, id: RequestId) -> Option<()> {
+        let text = format!("a request has at most {LONGEST_REQUEST} bytes; this one was not read");
+        let error = ServerJsonRpcMessage::error(ErrorData::invalid_request(text, None), Some(id));
+        self.inner.send(error).await.ok()
     }
 }
 
@@ -112,6 +128,9 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Boun
     /// May be dropped at any `await`: nothing that was read is held across one, but by `inner`.
     async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
         loop {
+            while let Ok(id) = self.long.try_recv() {
+                self.refuse(id).await?;
+            }
             if let Some(end) = self.ended {
                 // Whether all was answered or the time is over, the end is told.
                 let _ = tokio::time::timeout_at(end, self.open.until(0)).await;
@@ -120,7 +139,15 @@ impl<T: Transport<RoleServer, Error = io::Error>> Transport<RoleServer> for Boun
             if !self.open.until(MOST_WAITING - 1).await {
                 return None;
             }
-            let Some(message) = self.inner.receive().await else {
+            // At the end of the channel, which is that of the input, only the input tells it.
+            let received = tokio::select! {
+                Some(id) = self.long.recv() => {
+                    self.refuse(id).await?;
+                    continue;
+                }
+                received = self.inner.receive() => received,
+            };
+            let Some(message) = received else {
                 let waiting = self.open.state.borrow().waiting;
                 self.ended = Some(Instant::now() + patience(self.pace, waiting));
                 continue;

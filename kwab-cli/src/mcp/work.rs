@@ -38,6 +38,13 @@ pub(crate) struct Worker {
     pub places: Semaphore,
 }
 
+/// The longest parameter, in bytes: longer than any path, and than any pattern that is searched for.
+const LONGEST_WORD: usize = 16 << 10;
+/// All parameters together.
+const MOST_WORDS: usize = 64 << 10;
+/// Letters of a parameter that a refusal quotes.
+const QUOTED: usize = 60;
+
 /// What a command answered.
 #[derive(Debug)]
 pub(super) struct Done {
@@ -85,6 +92,7 @@ impl Worker {
             }
         }
         words.extend(call.rest.iter().map(OsString::from));
+        bounded(&words)?;
         Ok(words)
     }
 
@@ -149,6 +157,21 @@ impl Worker {
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).kill_on_drop(true);
         Ok(command)
     }
+}
+
+/// Refuses parameters that no process can be given, or that an answer would quote at length.
+fn bounded(words: &[OsString]) -> Result<(), String> {
+    if let Some(word) = words.iter().find(|word| word.len() > LONGEST_WORD) {
+        let first: String = word.to_string_lossy().chars().take(QUOTED).collect();
+        let (first, length) = (plain::line(&first), word.len());
+        return Err(format!("kwab: a parameter has {length} bytes, at most {LONGEST_WORD} are taken: {first}…"));
+    }
+    let length: usize = words.iter().map(|word| word.len()).sum();
+    if length > MOST_WORDS {
+        let count = words.len();
+        return Err(format!("kwab: {count} parameters have {length} bytes, at most {MOST_WORDS} are taken"));
+    }
+    Ok(())
 }
 
 /// What a process writes, up to a limit; the pipe is closed there.

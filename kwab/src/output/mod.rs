@@ -23,7 +23,7 @@ use rustix::io::Errno;
 use tempfile::TempDir;
 
 /// Writes `bytes` to `path` so that the file is whole or as it was; replaces a regular file that is not among `inputs`,
-/// and keeps a symbolic link.
+/// and keeps a symbolic link. A FIFO needs a program that reads it: this does not wait for one.
 ///
 /// # Errors
 /// [`OutputError`]; nothing is left behind then.
@@ -34,7 +34,7 @@ pub fn replace(path: &Path, bytes: &[u8], inputs: &Inputs) -> Result<(), OutputE
             file.write_all(bytes)?;
             Ok(file.name(&path, Replace::Force)?)
         }
-        target => Ok(target.open_stream()?.write_all(bytes)?),
+        target => Ok(target.open_read_stream()?.write_all(bytes)?),
     }
 }
 

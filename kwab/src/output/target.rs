@@ -4,8 +4,11 @@ use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
-use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
 
 use super::folder_of;
 
@@ -61,6 +64,9 @@ pub enum OutputError {
     /// The path names a socket.
     #[error("is a socket; it is never replaced, name a file")]
     Socket,
+    /// A FIFO, where waiting for a reader would stop the program.
+    #[error("is a FIFO that no program reads; start its reader first")]
+    Unread,
     /// The directory is missing.
     #[error("there is no directory {0}")]
     NoFolder(PathBuf),
@@ -153,7 +159,23 @@ impl Target {
         }
     }
 
-    /// Opens a stream for writing; nothing is truncated and nothing created.
+    /// [`open_stream`](Self::open_stream) without a wait.
+    ///
+    /// # Errors
+    /// [`OutputError::Unread`] for a FIFO without a reader; else as there.
+    pub(super) fn open_read_stream(&self) -> Result<File, OutputError> {
+        let Self::Stream(path) = self else { return Ok(self.open_stream()?) };
+        let flags = OFlags::NONBLOCK.bits() as i32;
+        let file = match File::options().append(true).custom_flags(flags).open(path) {
+            Err(error) if Errno::from_io_error(&error) == Some(Errno::NXIO) => return Err(OutputError::Unread),
+            opened => opened?,
+        };
+        // A reader that is slower is waited for.
+        rustix::fs::fcntl_setfl(&file, OFlags::APPEND).map_err(io::Error::from)?;
+        Ok(file)
+    }
+
+    /// Opens a stream for writing; nothing is truncated and nothing created. A FIFO waits for its reader.
     ///
     /// # Errors
     /// Those of the system; a file is not a stream.
@@ -259,6 +281,30 @@ mod tests {
             let refused = Target::of(&at(name), Replace::Force, &inputs);
             assert!(matches!(refused, Err(OutputError::Input)), "{name}: {refused:?}");
         }
+    }
+
+    #[test]
+    fn a_fifo_without_a_reader_is_refused_at_once_and_one_with_a_reader_is_written() {
+        use std::io::Read as _;
+        let folder = tempfile::tempdir().unwrap();
+        let fifo = folder.path().join("fifo");
+        rustix::fs::mkfifoat(rustix::fs::CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+        let text = "row\n".repeat(100_000);
+        let write = || super::super::replace(&fifo, text.as_bytes(), &Inputs::default());
+        assert!(matches!(write(), Err(OutputError::Unread)));
+        // Opened before the writer: it reads no end until the writer has gone.
+        let reader = File::options().read(true).custom_flags(OFlags::NONBLOCK.bits() as i32).open(&fifo).unwrap();
+        rustix::fs::fcntl_setfl(&reader, OFlags::empty()).unwrap();
+        let read = std::thread::spawn(move || {
+            let (mut reader, mut bytes) = (reader, String::new());
+            // Without a writer yet, an end is nothing.
+            while bytes.is_empty() {
+                reader.read_to_string(&mut bytes).unwrap();
+            }
+            bytes
+        });
+        write().unwrap();
+        assert_eq!(read.join().unwrap(), text);
     }
 
     #[test]

@@ -99,6 +99,7 @@ pub(super) fn prose(text: &[u8], known: &Known) -> Option<String> {
     let mut out = String::new();
     let mut rest = &*text;
     let mut signs = 0;
+    let mut row = NumberRow::default();
     while let Some(first) = rest.chars().next() {
         let is_word = |sign: char| sign.is_alphanumeric() || sign == '_' || !(sign.is_ascii());
         let length = rest.find(|sign| is_word(sign) != is_word(first)).unwrap_or(rest.len());
@@ -106,10 +107,11 @@ pub(super) fn prose(text: &[u8], known: &Known) -> Option<String> {
         rest = behind;
         if is_word(first) {
             signs = 0;
-            if stays(token, known) {
+            if stays(token, known) && row.takes(token, &mut out) {
                 out.push_str(token);
                 continue;
             }
+            row.passes(token);
             // Gaps in a row are one.
             let told = out.trim_end_matches(|sign: char| sign.is_ascii() && !sign.is_alphanumeric()).len();
             match out[..told].ends_with(GAP) {
@@ -130,12 +132,56 @@ pub(super) fn prose(text: &[u8], known: &Known) -> Option<String> {
     told.then(|| out.trim().to_owned())
 }
 
+/// Digits of numbers in a row that may stay.
+const MOST_DIGITS: usize = 6;
+
+/// Numbers in a row, which could spell a text byte by byte, or a card's number in groups.
+#[derive(Default)]
+struct NumberRow {
+    /// Digits so far.
+    digits: usize,
+    /// Where the first of them begins in what is written.
+    from: usize,
+}
+
+impl NumberRow {
+    /// Whether a word that may stay does: a number only while its row is short. One that grows too long goes whole.
+    fn takes(&mut self, word: &str, out: &mut String) -> bool {
+        let digits = match word.strip_prefix("0x") {
+            // A pointer has its own rule.
+            Some(hex) if hex.len() > MOST_DIGITS => return true,
+            Some(hex) => hex.len(),
+            None if word.bytes().all(|byte| byte.is_ascii_digit()) => word.len(),
+            None => {
+                self.digits = 0;
+                return true;
+            }
+        };
+        if self.digits == 0 {
+            self.from = out.len();
+        }
+        self.digits += digits;
+        if self.digits > MOST_DIGITS {
+            out.truncate(self.from);
+        }
+        self.digits <= MOST_DIGITS
+    }
+
+    /// A word that does not stay ends a row, unless it could be one of its numbers.
+    fn passes(&mut self, word: &str) {
+        let digits = word.strip_prefix("0x").unwrap_or(word);
+        if !digits.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+            self.digits = 0;
+        }
+    }
+}
+
 fn stays(word: &str, known: &Known) -> bool {
     if let Some(hex) = word.strip_prefix("0x") {
         return u64::from_str_radix(hex, 16).is_ok_and(|value| known.is_address(value));
     }
     if word.bytes().all(|byte| byte.is_ascii_digit()) {
-        return word.len() <= 6;
+        return word.len() <= MOST_DIGITS;
     }
     let lower = word.to_ascii_lowercase();
     static LISTED: OnceLock<HashSet<&str>> = OnceLock::new();
@@ -156,6 +202,13 @@ mod tests {
         assert_eq!(told("cannot open /srv/joe/thesis: page fault"), "cannot …: page fault");
         assert_eq!(told("fault at 0x6f656a20796d"), "fault at …");
         assert_eq!(told("hunter2"), "");
+        assert_eq!(told("page fault 4111 1111 1111 1111 in cpu 3"), "page fault … in cpu 3");
+        assert_eq!(told("page fault 54 72 6f 75 62 34 64 6f 72, error 12"), "page fault …, error 12");
+        assert_eq!(told("page fault 0x54 0x72 0x30 0x75, error 0x2"), "page fault …, error 0x2");
+        assert_eq!(
+            told("fault in mm.rs:120:13 on cpu 2, 131072 bytes"),
+            "fault in mm.rs:120:13 on cpu 2, 131072 bytes"
+        );
     }
 
     #[test]

@@ -24,8 +24,8 @@ pub(crate) enum Fate {
 pub(crate) struct Aged {
     /// Number of its file in the store.
     pub file: i64,
-    /// The name of its symptom.
-    pub signature: String,
+    /// Its signature, and the number of its bug in the store: bugs that look alike are told apart.
+    pub symptom: (String, i64),
     /// Whether it is a dump at all.
     pub is_readable: bool,
 }
@@ -56,14 +56,14 @@ pub(crate) struct Total {
 const BATCH: usize = 1024;
 
 impl Store {
-    /// Gives every file its fate: `judge` is called with each dump, by signature and oldest first, and at the end with
-    /// `None`; what it says of a file holds if it is greater than what was said before.
+    /// Gives every file its fate: `judge` is called with each dump, by signature and bug and oldest first, and at the
+    /// end with `None`; what it says of a file holds if it is greater than what was said before.
     pub(crate) fn judge(
         &self,
         mut judge: impl FnMut(Option<&Aged>, &mut dyn FnMut(i64, Fate)),
     ) -> Result<Total, StoreError> {
-        const ALL: &str = "SELECT dump.file, signature, kind FROM dump JOIN file ON file.id = dump.file
-            ORDER BY signature, happened_ns, path, position";
+        const ALL: &str = "SELECT dump.file, signature, kind, bug FROM dump JOIN file ON file.id = dump.file
+            ORDER BY signature, bug, happened_ns, path, position";
         const RAISE: &str = "UPDATE temp.fate SET fate = ?2 WHERE file = ?1 AND fate < ?2";
         self.ask(|at| {
             // What is sorted and what is made lies in files without a name.
@@ -84,7 +84,8 @@ impl Store {
             let mut rows = query.query([])?;
             while let Some(row) = rows.next()? {
                 let is_readable = row.get_ref(2)?.as_str()? != "unreadable";
-                judge(Some(&Aged { file: row.get(0)?, signature: row.get(1)?, is_readable }), &mut set);
+                let symptom = (row.get(1)?, row.get(3)?);
+                judge(Some(&Aged { file: row.get(0)?, symptom, is_readable }), &mut set);
             }
             judge(None, &mut set);
             failed?;

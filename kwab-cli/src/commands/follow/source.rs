@@ -2,20 +2,19 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::net::{SocketAddr, TcpStream};
 use std::os::unix::fs::FileTypeExt as _;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 
-use super::chunk::{Chunk, READ};
+use super::chunk::{Chunk, End, drain};
 use super::growing::Growing;
 use super::hook::words;
+use super::socket::Socket;
 use crate::cli::Follow;
 use crate::failure::{about, is_stdio, system};
 use crate::{inputs, output};
@@ -49,12 +48,16 @@ impl Console {
             return Self::of_command(command);
         }
         let path = arguments.source.as_deref().unwrap_or(Path::new("-"));
+        if let Some(socket) = Socket::of(path, arguments.reconnect)? {
+            let stem = if socket.is_tcp() { "tcp".to_string() } else { stem_of(path) };
+            let read = socket.reader(path, arguments.reconnect)?;
+            return Ok(Self::of_reader(path.display().to_string(), &stem, read));
+        }
+        if arguments.reconnect {
+            return Err(about(path, "is not a socket; --reconnect is for one (a file is followed through rotation)"));
+        }
         if is_stdio(path) {
             return Ok(Self::of_stream("stdin".to_string(), "stdin", io::stdin(), None));
-        }
-        if let Some(address) = path.to_str().and_then(|text| text.strip_prefix("tcp:")) {
-            let stream = TcpStream::connect(local(address)?).map_err(|error| about(path, system(&error)))?;
-            return Ok(Self::of_stream(path.display().to_string(), "tcp", stream, None));
         }
         let opened = |error: io::Error| about(path, system(&error));
         let meta = std::fs::metadata(path).map_err(opened)?;
@@ -62,10 +65,7 @@ impl Console {
             return Err(about(path, "is a directory; follow takes one console"));
         }
         let name = path.display().to_string();
-        let stem = path.file_stem().map_or_else(|| "console".to_string(), |stem| stem.to_string_lossy().into_owned());
-        if meta.file_type().is_socket() {
-            return Ok(Self::of_stream(name, &stem, UnixStream::connect(path).map_err(opened)?, None));
-        }
+        let stem = stem_of(path);
         if meta.file_type().is_fifo() {
             // Its first reader waits for a writer, and meanwhile a signal must still end the command.
             return Ok(Self::of_stream(name, &stem, Unopened { path: path.to_path_buf(), file: None }, None));
@@ -78,9 +78,7 @@ impl Console {
             let why = system(&error);
             output::remark(&format!("kwab: {name}: rotations within 20 ms may be missed: {why}\n"));
         }
-        let (sender, chunks) = sync_channel(WAITING);
-        thread::spawn(move || growing.read(&sender));
-        Ok(Self { name, stem, chunks, child: None, ended: None })
+        Ok(Self::of_reader(name, &stem, move |sender| growing.read(sender)))
     }
 
     fn of_command(command: &str) -> Result<Self> {
@@ -95,9 +93,15 @@ impl Console {
     }
 
     fn of_stream(name: String, stem: &str, stream: impl Read + Send + 'static, child: Option<Child>) -> Self {
+        let console = Self::of_reader(name, stem, move |sender| read_stream(stream, sender));
+        Self { child, ..console }
+    }
+
+    /// A console that this reads in a thread of its own.
+    fn of_reader(name: String, stem: &str, read: impl FnOnce(&SyncSender<Chunk>) + Send + 'static) -> Self {
         let (sender, chunks) = sync_channel(WAITING);
-        thread::spawn(move || read_stream(stream, &sender));
-        Self { name, stem: stem.to_string(), chunks, child, ended: None }
+        thread::spawn(move || read(&sender));
+        Self { name, stem: stem.to_string(), chunks, child: None, ended: None }
     }
 
     /// Whether the command has ended some time ago although its output has not. Asked when nothing comes.
@@ -118,14 +122,9 @@ impl Console {
     }
 }
 
-/// The address of a port of this machine.
-fn local(address: &str) -> Result<SocketAddr> {
-    let address = address.strip_prefix("localhost:").map_or(address.to_string(), |port| format!("127.0.0.1:{port}"));
-    let parsed: SocketAddr = address.parse().with_context(|| format!("tcp:{address}: expected tcp:127.0.0.1:PORT"))?;
-    if !parsed.ip().is_loopback() {
-        bail!("tcp:{address}: only this machine's own addresses are followed (127.0.0.1, [::1])");
-    }
-    Ok(parsed)
+/// What the names of the dumps of a file or a socket begin with.
+fn stem_of(path: &Path) -> String {
+    path.file_stem().map_or_else(|| "console".to_string(), |stem| stem.to_string_lossy().into_owned())
 }
 
 /// A file that the first read opens.
@@ -144,22 +143,9 @@ impl Read for Unopened {
 }
 
 /// Reads a stream to its end.
-fn read_stream(mut stream: impl Read, sender: &SyncSender<Chunk>) {
-    let mut buffer = vec![0; READ];
-    loop {
-        let chunk = match stream.read(&mut buffer) {
-            Ok(0) => return,
-            Ok(count) => Chunk::read(buffer[..count].to_vec()),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            // A pseudo-terminal whose other side has gone.
-            Err(error) if error.raw_os_error() == Some(EIO) => return,
-            Err(error) => Chunk::Failed(error),
-        };
-        if matches!(chunk, Chunk::Failed(_)) || sender.send(chunk).is_err() {
-            return;
-        }
+fn read_stream(stream: impl Read, sender: &SyncSender<Chunk>) {
+    if let End::Failed(error) = drain(stream, sender) {
+        // The receiver may have gone, and then the error is lost with it.
+        let _ = sender.send(Chunk::Failed(error));
     }
 }
-
-/// Linux's number of an input/output error.
-const EIO: i32 = 5;

@@ -255,6 +255,16 @@ fn registers(seen: &Seen<'_, '_, '_>, facts: &mut Facts) {
     facts.extend(known.into_iter().map(|(_, known)| known));
 }
 
+/// Numbers below this in a register may count something: 1 MiB.
+const COUNT: i64 = 1 << 20;
+
+/// Whether an instruction died of what the registers hold. The registers of a panic are those of the code that reports
+/// it, where small numbers are lengths and counters.
+fn is_of_instruction(seen: &Seen<'_, '_, '_>) -> bool {
+    let is_named = seen.report.cause.as_ref().is_some_and(|cause| cause.exception.is_some() || cause.signal.is_some());
+    is_named || seen.ctx.death.fault_addr.is_some()
+}
+
 fn register(seen: &Seen<'_, '_, '_>, row: &RegisterRow) -> Known {
     let number = u64::from_str_radix(&row.value, 16).unwrap_or(0);
     let note = row.note.as_deref().unwrap_or_default();
@@ -266,7 +276,11 @@ fn register(seen: &Seen<'_, '_, '_>, row: &RegisterRow) -> Known {
         }
         name => {
             let (value, what) = valued(seen, number);
-            Known { described: Some(number), ..Known::varying(name, value, what) }
+            let known = match i64::try_from(number) {
+                Ok(count @ 1..COUNT) if !is_of_instruction(seen) => Known::measured(name, count, value),
+                _ => Known::varying(name, value, what),
+            };
+            Known { described: Some(number), ..known }
         }
     }
 }
