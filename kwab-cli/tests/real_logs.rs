@@ -147,6 +147,58 @@ fn a_log_without_a_crash_is_a_recording_and_says_so() {
     assert!(page.contains("profile: system calls"), "{page}");
 }
 
+/// Words of healthy machines that stand in reports too: settings, self-tests, a journal whose programs died, prose.
+const FRIGHTENING: &str = "\
+[    0.000000] Linux version 6.12.0 (build@host) #1 SMP
+[    0.000000] Kernel command line: panic=10 oops=panic panic_on_warn=1 kasan.fault=panic ftrace_dump_on_oops
+[    0.100000] kasan: KernelAddressSanitizer initialized (generic)
+[    0.200004]                      A-A deadlock:  ok  |  ok  |  ok  |  ok  |  ok  |  ok  |  ok  |
+[    0.300000] FAULT_INJECTION: forcing a failure.
+[    0.300001] name failslab, interval 1, probability 0, space 0, times 0
+[    0.300002] CPU: 0 PID: 1 Comm: demo Not tainted 6.12.0 #1
+[    0.300003] Call Trace:
+[    0.300004]  dump_stack_lvl+0x10/0x20
+[    0.300005]  should_fail_ex+0x10/0x20
+[    0.300006]  should_failslab+0x10/0x20
+[    0.500000] watchdog: Delayed init of the lockup detector failed: -19
+[    0.500001] NMI watchdog: Enabled. Permanently consumes one hw-PMU counter.
+[    0.500002] hung_task: hung_task_panic set
+[    0.500003] pvpanic-mmio: registered panic notifier
+[    0.600000] ACPI BIOS Error (bug): Could not resolve symbol [PCI0], AE_NOT_FOUND
+[    0.600003] pci 0000:00:1f.2: [Firmware Bug]: reg 0x10: invalid BAR
+[    0.600008] BERT: [Hardware Error]: event severity: fatal
+[    0.800000] KUnit: 12 tests: panic handler test, oops test, BUG test
+[    0.800002]     ok 3 kernel_panic_not_syncing_test
+[    0.900000] BUG_module: loading out-of-tree module taints kernel.
+Nov 27 03:10:11 host systemd[1]: Started Kernel panic collector (kdump).
+Nov 27 03:10:12 host test-runner[221]: running \"BUG: KASAN: use-after-free in demo\" against the corpus
+Nov 27 03:10:12 host abrtd[33]: Looking for kernel oopses in dmesg: 0 found
+Nov 27 03:10:13 host dockerd[94]: fatal error: all goroutines are asleep - deadlock!
+Nov 27 03:10:13 host gnome-shell[96]: *** stack smashing detected ***: terminated
+Nov 27 03:10:13 host demo[97]: thread 'main' panicked at src/main.rs:3:5:
+Nov 27 03:10:13 host demo[97]: boom
+Nov 27 03:10:14 host sudo: root : COMMAND=/bin/grep -r 'Oops: 0002 [#1]' /var/log
+test panic_on_double_fault ... ok
+[INFO] Exception 14 (#PF) gate at 0xffffffff80001000
+[INFO] pagefault: lazily mapped 0x7fff0000
+[OK] testing double fault stack (IST1)
+";
+
+#[test]
+fn a_healthy_log_of_frightening_words_is_a_recording() {
+    let folder = folder();
+    // Each line alone, too: what stands behind it may be what keeps it quiet.
+    let logs = FRIGHTENING.lines().map(|line| format!("{line}\n")).chain([FRIGHTENING.to_owned()]);
+    for log in logs {
+        std::fs::write(folder.path().join("healthy.log"), &log).expect("written");
+        let output = run(folder.path(), &["import", "healthy.log", "--dry-run", "--json"]);
+        let said: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+        assert_eq!(output.status.code(), Some(0), "{log}{said}");
+        let kinds: Vec<_> = said["dumps"].as_array().expect("a list").iter().map(|dump| &dump["kind"]).collect();
+        assert!(kinds.iter().all(|kind| **kind == "recording"), "{log}{kinds:?}");
+    }
+}
+
 #[test]
 fn nothing_on_a_page_is_wider_than_eighty_columns() {
     for name in LOGS {

@@ -1,7 +1,7 @@
 //! Puts a report together from its lines: stacks, registers, the task, and what is said about them at the end.
 
 use super::class::Class;
-use super::function::guilty;
+use super::function::{guilty, is_of_rcu};
 use super::prefix::Caller;
 use super::registers::{Line, arch_of};
 use super::report::{
@@ -276,8 +276,10 @@ impl Builder {
     pub fn finish(mut self) -> Report {
         self.report.stacks.retain(|stack| !stack.frames.is_empty());
         if !self.report.stacks.iter().any(|stack| stack.kind == StackKind::Crash) {
+            let stall = self.report.class == Class::RcuStall;
             let own = |stack: &&mut Stack| {
                 matches!(stack.kind, StackKind::OtherCpu | StackKind::OtherTask | StackKind::Repeated)
+                    && !(stall && is_of_rcu(stack.comm.as_deref()))
             };
             let cpu = self.report.cpu;
             let mine =

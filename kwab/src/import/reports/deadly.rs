@@ -9,7 +9,7 @@ use std::sync::LazyLock;
 
 use super::class::Class;
 use super::program;
-use super::words::has;
+use super::words::{dec, has};
 
 /// Phrases that begin a deadly line, in lower case, and what they announce.
 const DEADLY: &[(&str, Class)] = &[
@@ -153,6 +153,10 @@ const HEALTHY: &[&str] = &[
     " handling",
     "handler",
     "no panic",
+    "lazily",
+    " gate at ",
+    "demand",
+    "copy-on-write",
     "will ",
     "on panic:",
     "passed",
@@ -179,6 +183,17 @@ const HEALTHY: &[&str] = &[
     "delivered",
 ];
 
+/// The phrase that a number follows.
+const NUMBERED: (&str, Class) = ("exception ", Class::Exception);
+
+/// Whether a line is `Exception 14`, or that and what it means or where it was.
+fn numbered(bare: &[u8]) -> bool {
+    let head = bare.get(..NUMBERED.0.len()).filter(|head| head.eq_ignore_ascii_case(NUMBERED.0.as_bytes()));
+    let Some((number, rest)) = head.and_then(|head| dec(&bare[head.len()..])) else { return false };
+    let place = [&b" ("[..], b" at ", b" in ", b" -", b" on ", b":", b"(", b",", b"!", b"."];
+    number < 256 && (rest.is_empty() || place.iter().any(|mark| rest.starts_with(mark)))
+}
+
 /// The phrases that begin with a letter, in the order of the table.
 fn beginning_with(letter: u8) -> &'static [(&'static str, Class)] {
     static BY_LETTER: LazyLock<HashMap<u8, Vec<(&'static str, Class)>>> = LazyLock::new(|| {
@@ -194,6 +209,7 @@ fn beginning_with(letter: u8) -> &'static [(&'static str, Class)] {
 /// Texts of which every deadly line holds one, in any case.
 pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
     DEADLY.iter().map(|(phrase, _)| phrase.as_bytes()).chain([
+        NUMBERED.0.as_bytes(),
         &b"panic"[..],
         b"hardfault",
         b"data-abort",
@@ -217,7 +233,8 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     }
     let first = bare.first()?.to_ascii_lowercase();
     let fits = |phrase: &str| bare.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes()));
-    let (phrase, class) = beginning_with(first).iter().find(|(phrase, _)| fits(phrase))?;
+    let known = beginning_with(first).iter().find(|(phrase, _)| fits(phrase));
+    let (phrase, class) = known.or_else(|| numbered(bare).then_some(&NUMBERED))?;
     // `stack overflowing`, `page faults: 12`: the phrase must end as a word.
     let next = bare.get(phrase.len());
     let whole = next.is_none_or(|byte| !byte.is_ascii_alphanumeric() || *byte == b'e')

@@ -45,6 +45,11 @@ pub fn is_entry(symbol: &str) -> bool {
     ENTRIES.iter().any(|entry| symbol.starts_with(entry))
 }
 
+/// Whether RCU's own thread is meant: its stack shows what the grace period waits for, not what a processor ran.
+pub fn is_of_rcu(comm: Option<&str>) -> bool {
+    comm.is_some_and(|comm| matches!(comm, "rcu_preempt" | "rcu_sched" | "rcu_bh" | "rcu_tasks"))
+}
+
 /// The frames of a stack that may be guilty: named, not inlined, and of a stall only those that were interrupted.
 fn candidates(stack: &Stack, stall: bool) -> impl Iterator<Item = &Frame> {
     let named = |frame: &&Frame| frame.symbol.is_some() && !frame.inline;
@@ -98,7 +103,7 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
 /// The function of the work item that ran: `Workqueue: events blkg_free_workfn [module]`.
 fn work(report: &Report) -> Option<&str> {
     let told = report.notes.iter().find_map(|note| note.strip_prefix("Workqueue: "))?;
-    told.split_whitespace().nth(1)
+    told.split_whitespace().nth(1).map(|name| name.trim_matches(['(', ')']))
 }
 
 fn is_address(name: &str) -> bool {

@@ -27,7 +27,7 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
             builder.in_stack = false;
             return true;
         }
-        Part::Stage if new == Class::OomKill => class == Class::OomKill,
+        Part::Stage if matches!(new, Class::OomKill | Class::HungTask) => class == new,
         Part::Stage => {
             !builder.ended
                 && (class.is_trap() || builder.announced || class == Class::Ubsan)
@@ -39,8 +39,9 @@ pub(super) fn merge(open: &mut Open, found: &linux::Found<'_, '_>, text: &[u8], 
             let told = found.captures.dec("cpu").or_else(|| words::dec_after(text, b"on CPU "));
             let told = told.or_else(|| words::dec_after(text, b"{ "));
             let elsewhere = class.is_stall() && builder.report.cpu.zip(told).is_some_and(|(here, there)| here != there);
-            // `refcount_t: underflow` stands before the warning or behind it.
-            let counted = class == Class::Warning && new == Class::Refcount && near;
+            // `refcount_t: underflow` stands before the warning or behind it, as all that announces one.
+            let announces = found.head.part == Part::Announces && !matches!(new, Class::Warning | Class::Bug);
+            let counted = class == Class::Warning && announces && near;
             if counted && !open.orphan {
                 builder.report.class = new;
                 builder.title = found.head.title.to_string();

@@ -49,7 +49,26 @@ impl Stripper {
         if (line.first() == Some(&b'{') || line.iter().any(special)) && super::clean::clean(line, &mut self.buffer) {
             line = &self.buffer;
         }
-        strip_clean(line)
+        strip_clean(without_markup(line))
+    }
+}
+
+/// The ends of lines on a web page.
+const MARKUP: [&[u8]; 8] = [b"<br>", b"<br/>", b"<br />", b"</p>", b"</div>", b"</span>", b"</pre>", b"</code>"];
+
+/// A line without the tags that end it, and without the end of the string in which a log is listed:
+/// `"msg": "[   12.345678] text"}`.
+fn without_markup(line: &[u8]) -> &[u8] {
+    let mut line = line;
+    while line.ends_with(b">")
+        && let Some(rest) = MARKUP.iter().find_map(|tag| line.strip_suffix(*tag))
+    {
+        line = rest;
+    }
+    let ends = [&b"\"},"[..], b"\"}", b"\",", b"\""];
+    match ends.iter().find_map(|end| line.strip_suffix(*end)) {
+        Some(rest) if memchr::memmem::find(line, b"\"[").is_some() => rest,
+        _ => line,
     }
 }
 
@@ -72,22 +91,31 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
     let trimmed = text.trim_ascii_start();
     let found = match trimmed.first() {
         Some(b'[') => bracket(trimmed, caller, ns),
-        Some(b'<') => level(trimmed),
+        Some(b'<') => {
+            let tag = || trimmed.strip_prefix(b"<p>").or_else(|| trimmed.strip_prefix(b"<pre>"));
+            level(trimmed).or_else(tag)
+        }
+        Some(b':') => of_abrt(trimmed),
         Some(b'>') | Some(b'|') => quote(trimmed),
         Some(b'+') => added(trimmed),
         Some(b'0'..=b'9') => {
             let known = logcat(trimmed).or_else(|| stamp(trimmed)).or_else(|| netconsole(trimmed, caller, ns));
-            known.or_else(|| numbered(trimmed))
+            known.or_else(|| numbered(trimmed)).or_else(|| rfc5424(trimmed))
         }
         Some(b'A'..=b'Z') => {
             let known = syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE="));
             known.or_else(|| vendor(trimmed)).or_else(|| localised(trimmed))
         }
-        Some(b'a'..=b'z') => tagged(trimmed).or_else(|| localised(trimmed)),
+        Some(b'a'..=b'z') => {
+            let stamped = ns.is_some();
+            let known = tagged(trimmed).or_else(|| localised(trimmed));
+            known.or_else(|| processor(trimmed, caller).filter(|_| stamped))
+        }
         Some(0x80..) => localised(trimmed),
         Some(b'(') => android(trimmed).or_else(|| dated(trimmed)),
         _ => None,
     };
+    let found = found.or_else(|| host(trimmed).filter(|_| ns.is_some()));
     // What stands between two time stamps is the end of a line.
     let label = |ns: &Option<u64>| before_stamp(trimmed).filter(|_| ns.is_none());
     found.or_else(|| label(ns)).or_else(|| transport::other(trimmed)).unwrap_or(text)
@@ -121,17 +149,45 @@ fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>
         b'0'..=b'9' => {
             if let Some((value, after)) = seconds(inner) {
                 // `[   12.345678 (CPU:0-pid:1:swapper/0)]`, `[   12.345678,0]` of vendors' kernels.
-                let known =
-                    after.is_empty() || after.starts_with(b" (") || after.starts_with(b",") || after.starts_with(b"@");
+                // `[   12.345678 <    0.000002>]`: the time since the line before.
+                let marks = [&b" ("[..], b",", b"@", b" <"];
+                let known = after.is_empty() || marks.iter().any(|mark| after.starts_with(mark));
                 *ns = ns.or(Some(value));
                 return known.then_some(rest);
             }
-            (is_clock(inner) || is_count(inner, rest)).then_some(rest)
+            (is_clock(inner) || is_count(inner, rest) || is_minute(inner)).then_some(rest)
         }
-        b'A'..=b'Z' => (is_day(inner) && has(inner, b":")).then_some(rest),
-        b'p' => (inner.starts_with(b"pid:") && has(inner, b",cpu")).then_some(rest),
-        _ => None,
+        b'A'..=b'Z' => (is_day(inner) && has(inner, b":") || is_minute(inner)).then_some(rest),
+        b'p' if inner.starts_with(b"pid:") && has(inner, b",cpu") => Some(rest),
+        b'+' => is_difference(&inner[1..]).then_some(rest),
+        _ => is_minute(inner).then_some(rest),
     }
+}
+
+/// `[  +0.000004]` of `dmesg -H`: the time since the line before, with the decimal sign of the locale.
+fn is_difference(number: &[u8]) -> bool {
+    let mut parts = number.split(|byte| matches!(byte, b'.' | b','));
+    let digits = |part: Option<&[u8]>| part.is_some_and(|part| !part.is_empty() && part.iter().all(u8::is_ascii_digit));
+    digits(parts.next()) && digits(parts.next()) && parts.next().is_none()
+}
+
+/// `[Jul30 08:55]`, `[30. Jul 08:55]` of `dmesg -H`: the minute, where it differs from that of the line before.
+fn is_minute(text: &[u8]) -> bool {
+    let Some(at) = text.iter().rposition(|byte| *byte == b' ') else { return false };
+    let (day, clock) = (&text[..at], &text[at + 1..]);
+    let is_clock = clock.len() == 5 && clock[2] == b':' && [0, 1, 3, 4].iter().all(|at| clock[*at].is_ascii_digit());
+    let letters = day.iter().filter(|byte| byte.is_ascii_alphabetic() || **byte >= 0x80).count();
+    let digits = day.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let plain = day.iter().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b' ' | b'.') || *byte >= 0x80);
+    is_clock && plain && (2..=12).contains(&letters) && (1..=2).contains(&digits)
+}
+
+/// `c0 text` of a vendor's kernel, behind its time stamp: the processor that prints.
+fn processor<'a>(text: &'a [u8], caller: &mut Option<Caller>) -> Option<&'a [u8]> {
+    let (number, rest) = dec(text.strip_prefix(b"c")?)?;
+    let rest = rest.strip_prefix(b" ").filter(|rest| number < 64 && !rest.trim_ascii_start().starts_with(b"="))?;
+    *caller = caller.or(Some(Caller::Cpu(u32::try_from(number).ok()?)));
+    Some(rest)
 }
 
 /// `[  240.]` of kernels without a finer clock, `[383411]` in seconds (FreeBSD), `[0000a3f8] <err>` in ticks (Zephyr).
@@ -201,7 +257,9 @@ fn stamp(text: &[u8]) -> Option<&[u8]> {
     if let Some((_, rest)) = seconds(text) {
         // `1276.705430:   <1> text` of a kernel that was read out of memory.
         let levelled = |rest: &&[u8]| rest.trim_ascii_start().starts_with(b"<");
-        return rest.strip_prefix(b"] ").or_else(|| rest.strip_prefix(b":").filter(levelled));
+        let known = rest.strip_prefix(b"] ").or_else(|| rest.strip_prefix(b":").filter(levelled));
+        // `1730891594.123456 host kernel: text`.
+        return known.or_else(|| host(rest.strip_prefix(b" ")?));
     }
     let mut end = text.iter().position(|byte| matches!(byte, b' ' | b'\t')).unwrap_or(text.len());
     let mut word = &text[..end];
@@ -237,7 +295,7 @@ fn syslog(text: &[u8]) -> Option<&[u8]> {
     const MONTHS: [&[u8]; 12] =
         [b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec"];
     if is_day(text) && text.get(3) == Some(&b' ') {
-        return syslog(&text[4..]);
+        return syslog(&text[4..]).or_else(|| full(&text[4..]));
     }
     let rest = MONTHS.iter().find_map(|month| text.strip_prefix(*month))?.strip_prefix(b" ")?.trim_ascii_start();
     let (day, rest) = dec(rest)?;
@@ -248,6 +306,32 @@ fn syslog(text: &[u8]) -> Option<&[u8]> {
     }
     let rest = rest[end..].strip_prefix(b" ").unwrap_or(&rest[end..]);
     Some(host(rest).unwrap_or(rest))
+}
+
+/// `2024-11-06 12:13:14 CET host kernel: ` behind the day of the week, as `journalctl -o short-full` prints it.
+fn full(text: &[u8]) -> Option<&[u8]> {
+    let (stamp, rest) = text.split_at_checked(19)?;
+    let rest = rest.strip_prefix(b" ").filter(|_| is_clock(stamp))?;
+    let end = rest.iter().position(|byte| *byte == b' ')?;
+    let zone = &rest[..end];
+    let is_zone =
+        zone.len() <= 6 && zone.iter().all(|byte| byte.is_ascii_uppercase() || b"+-0123456789".contains(byte));
+    host(rest[end..].trim_ascii_start()).filter(|_| is_zone)
+}
+
+/// `1 2024-11-06T12:13:14.123+01:00 host kernel - - - text`: a syslog head by RFC 5424.
+fn rfc5424(text: &[u8]) -> Option<&[u8]> {
+    let mut fields = text.splitn(8, |byte| *byte == b' ');
+    let (version, time, _host) = (fields.next()?, fields.next()?, fields.next()?);
+    let (program, _process, _kind, data) = (fields.next()?, fields.next()?, fields.next()?, fields.next()?);
+    let fits = version == b"1" && is_clock(time) && program == b"kernel" && data == b"-";
+    fields.next().filter(|_| fits)
+}
+
+/// `:text`: the lines of a report in a mail of ABRT.
+fn of_abrt(text: &[u8]) -> Option<&[u8]> {
+    let rest = &text[1..];
+    rest.first().filter(|byte| byte.is_ascii_alphanumeric() || b" [<#-=".contains(byte)).map(|_| rest)
 }
 
 /// `myhost kernel: `, `myhost kernel[12]: `: the rest of a syslog head.
@@ -325,6 +409,17 @@ fn tagged(text: &[u8]) -> Option<&[u8]> {
         if let Some(rest) = text.strip_prefix(tag) {
             return Some(rest.strip_prefix(b" ").unwrap_or(rest));
         }
+    }
+    if let Some((_, rest)) = text.strip_prefix(b"kernel[").and_then(dec) {
+        return rest.strip_prefix(b"]: ");
+    }
+    // `kern  :alert : text` of `dmesg -x`.
+    if let Some(rest) = text.strip_prefix(b"kern").map(<[u8]>::trim_ascii_start).filter(|rest| rest.starts_with(b":")) {
+        let end = rest.iter().position(|byte| *byte == b' ').filter(|end| *end < 8)?;
+        return rest[end..].trim_ascii_start().strip_prefix(b": ");
+    }
+    if let Some(rest) = text.strip_prefix(b"backtrace: :") {
+        return Some(rest);
     }
     if let Some(rest) = text.strip_prefix(b"kern.") {
         let end = rest.iter().position(|byte| *byte == b' ')?;
@@ -431,6 +526,24 @@ mod tests {
             "17:00:25.091 : BUG: bad",
             "17:00:25.091 -> BUG: bad",
             " 1276.705430:   <1> (01-28 07:22:33.304698634) BUG: bad",
+            "[   12.345678] box kernel: BUG: bad",
+            "1730891594.123456 box kernel: BUG: bad",
+            "Wed 2024-11-06 12:13:14 CET box kernel: BUG: bad",
+            "Wed 2024-11-06 12:13:14 CET box kernel[0]: BUG: bad",
+            "[    3.456789 <    0.000001>] box kernel: BUG: bad",
+            "[   12.345678 <    0.000002>] BUG: bad",
+            "<4>1 2024-11-06T12:13:14.123456+01:00 box kernel - - - BUG: bad",
+            "kern  :alert : [Wed Nov  6 12:13:14 2024] BUG: bad",
+            "[   12.345678] BUG: bad<br>",
+            "<p>[   12.345678] BUG: bad</p>",
+            ":BUG: bad",
+            "backtrace: :BUG: bad",
+            "[Jul30 08:55] BUG: bad",
+            "[30. Jul 08:55] BUG: bad",
+            "[июл30 08:55] BUG: bad",
+            "[  +0.000004] BUG: bad",
+            "[  +0,000004] BUG: bad",
+            "<4>[169739.712691] c2 BUG: bad",
         ] {
             assert_eq!(stripped(line).0, "BUG: bad", "{line}");
         }
@@ -450,9 +563,18 @@ mod tests {
         {
             assert_eq!(stripped(line).0, line);
         }
-        for line in
-            ["may 5 12:13:14 was a day", "10-12 people", "I[0] = 3", "7 │ x".trim_start_matches("7 │ "), "(12) x"]
-        {
+        for line in [
+            "may 5 12:13:14 was a day",
+            "c0 is a register",
+            "::panicinfo",
+            "the kernel: BUG",
+            "[+1] x",
+            "[at 08:55] x",
+            "10-12 people",
+            "I[0] = 3",
+            "7 │ x".trim_start_matches("7 │ "),
+            "(12) x",
+        ] {
             assert_eq!(stripped(line).0, line);
         }
         for line in ["[12] foo+0x1/0x2", "a b c [   12.345678] x", "foo [bar]", "1.5 seconds", "at [0x12] foo"] {

@@ -6,12 +6,17 @@ use super::words::has;
 /// library, and not in that of a kernel, which has no such library; Go's HTTP server catches panics.
 pub(super) fn is_of_program(line: &[u8]) -> bool {
     let line = line.trim_ascii_start();
-    line.starts_with(b"thread '") && has(line, b"panicked at")
+    // A journal writes the program's name before it.
+    (line.starts_with(b"thread '") || has(line, b"]: thread '")) && has(line, b"panicked at")
         || line.starts_with(b"note: run with `RUST_BACKTRACE=")
         || line.starts_with(b"note: Run with `RUST_BACKTRACE=")
         || line.starts_with(b"fatal runtime error: ")
         || has(line, b"http: panic serving ")
         || line.starts_with(b"user TA ")
+        // The service manager names units, among them those that collect panics.
+        || has(line, b" systemd[1]: ")
+        // The C library's protector of stacks ends the process.
+        || has(line, b"stack smashing detected ***: ") && line.trim_ascii_end().ends_with(b"terminated")
 }
 
 /// Whether a line is source text, or a frame of Go's traceback: `panic("%s", text);`, `panic(0xadc740, 0x104f450)`.
@@ -30,8 +35,12 @@ mod tests {
         // Shapes: std::panicking of Rust, net/http of Go, C source
         for line in [
             "thread 'main' panicked at src/demo.rs:1:2:",
+            "Nov 27 03:10:11 host systemd[1]: Started Kernel panic collector (kdump).",
+            "host demo[97]: thread 'main' panicked at src/demo.rs:1:2:",
             "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
             "2024/11/06 12:13:14 http: panic serving 192.0.2.1:80: demo",
+            "*** stack smashing detected ***: terminated",
+            "*** stack smashing detected ***: ./demo terminated",
         ] {
             assert!(is_of_program(line.as_bytes()), "{line}");
         }

@@ -102,7 +102,9 @@ pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
     if let Some(message) = text.strip_prefix(b"Kernel panic - not syncing: ") {
         return Some(Alarm::Panic(message));
     }
-    if text.starts_with(b"watchdog: ") && memchr::memmem::find(text, b"lockup").is_some() {
+    // `watchdog: Delayed init of the lockup detector failed` is none.
+    let holds = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    if text.starts_with(b"watchdog: ") && (holds(b"soft lockup") || holds(b"hard lockup")) && holds(b"CPU") {
         return Some(Alarm::Lockup(text));
     }
     if text.starts_with(b"INFO: task ") && memchr::memmem::find(text, b" blocked for more than ").is_some() {
@@ -399,6 +401,7 @@ mod tests {
         assert_eq!(timestamp(b"[    2.680689] Kernel panic"), Some((2_680_689_000, &b"Kernel panic"[..])));
         assert_eq!(timestamp(b"[   12.000001][   T17]  frame"), Some((12_000_001_000, &b" frame"[..])));
         assert_eq!(timestamp(b"[PANIC] CPU=0"), None);
+        assert_eq!(alarm(b"watchdog: Delayed init of the lockup detector failed: -19"), None);
         assert_eq!(
             alarm(b"Kernel panic - not syncing: sysrq triggered crash"),
             Some(Alarm::Panic(b"sysrq triggered crash"))

@@ -353,6 +353,13 @@ pub const HEADS: &[Head] = &[
             "INFO: task {task} <{}> blocked for more than",
         ],
     ),
+    // The line behind the head, which a cut log begins with.
+    row(
+        HungTask,
+        Stage,
+        "INFO: task hung in {function}",
+        &["\"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message."],
+    ),
     row(HungTask, Opens, "INFO: task can't die in {function}", &["INFO: task {task} can't die for more than {}"]),
     row(
         WorkqueueLockup,

@@ -3,7 +3,7 @@
 use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::frame;
-use super::super::function::is_skipped;
+use super::super::function::{is_of_rcu, is_skipped};
 use super::super::report::{LogPosition, StackKind};
 use super::super::words::{after, dec, dec_after, has, task, text};
 
@@ -142,7 +142,9 @@ fn others(builder: &mut Builder, line: &[u8]) -> bool {
     if let Some(found) = task_state(line) {
         builder.in_stack = false;
         let hung = builder.report.class == Class::HungTask && !builder.has_stack();
-        let stalled = builder.report.class == Class::RcuStall && !builder.has_stack() && builder.report.pid.is_none();
+        let stall = builder.report.class == Class::RcuStall;
+        let stalled =
+            stall && !builder.has_stack() && builder.report.pid.is_none() && !is_of_rcu(found.comm.as_deref());
         if hung || stalled {
             builder.report.pid = builder.report.pid.or(found.pid);
             builder.report.comm = builder.report.comm.take().or(found.comm);

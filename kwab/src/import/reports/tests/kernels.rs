@@ -205,3 +205,77 @@ fn words_of_programs_and_prose_are_no_crash() {
         assert_eq!(kernels(log), 0, "{log}{:#?}", reports(log));
     }
 }
+
+/// Shapes: Serenity's Kernel before 2021, Redox before 2018, NuttX without the names of its functions, iPXE's console
+#[test]
+fn older_forms_of_small_kernels_are_read() {
+    let serenity = only(
+        "demo_task(7:7) Unrecoverable page fault, write to address 0xc004b000\n\
+         CRASH: Page Fault. Kernel: demo_task(7)\nexception code: 0002 (isr: 0000)\n  pc=0008:001483ba flags=0206\n\
+         eax=c004b000 ebx=003171d8 ecx=00000400 edx=00001000\n117c2d (next: c00279b8)\n117e1e (next: c0027a08)\n",
+    );
+    assert_eq!((serenity.family.as_str(), serenity.class), ("serenity", Class::PageFault));
+    assert_eq!((serenity.comm.as_deref(), serenity.fault_address), (Some("demo_task"), Some(0xc004_b000)));
+    assert_eq!(serenity.stacks.first().map(|stack| stack.frames.len()), Some(2));
+    let nameless = only(
+        "[demo(5:5)]: Unrecoverable page fault, read from address V0xc3f5f000\n\
+         [demo(5:5)]: CRASH: Page Fault. Ring 0.\n\
+         [demo(5:5)]: 0xc0119909 (no ELF symbols for process)\n",
+    );
+    assert_eq!((nameless.function, nameless.stacks[0].frames[0].address), (None, Some(0xc011_9909)));
+    let redox = only(
+        "Page fault: 0000017FFFFFFFF8\nRFLAG: 0000000000010013\nCS:    0000000000000008\nRIP:   FFFFFF0000191C84\n\
+         RAX:   FFFFFE8000571948\nSIGNAL 11, CPU 1, PID ContextId(45)\n",
+    );
+    assert_eq!((redox.family.as_str(), redox.class, redox.cpu), ("redox", Class::PageFault, Some(1)));
+    let first = only(
+        "  INT E: Page fault\n    CS:  00000008    IP:  00001000    FLG: 00010002\n\
+                      \x20   CR0: 80010033    CR2: 00000010    CR3: 00200000    CR4: 00000600\n",
+    );
+    assert_eq!((first.class, first.fault_address), (Class::PageFault, Some(0x10)));
+    let nuttx = only(
+        "Hard Fault escalation:\nPANIC!!! Hard Fault!:\n        CFSR: 00008200 HFSR: 40000000\n\
+         Assertion failed panic: at file: :0 task: demo process: demo 0x8100039\n\
+         R0: 00000000 R1: 00000000 R2: 00000080  R3: 00000000\n",
+    );
+    assert_eq!((nuttx.family.as_str(), nuttx.comm.as_deref()), ("nuttx", Some("demo")));
+    let bare = only("Assertion failed at file:demo.c line: 86 task: commander\nsp:     2000883c\nIRQ stack:\n");
+    assert_eq!(
+        (bare.class, bare.source, bare.comm.as_deref()),
+        (Class::Assertion, Some(("demo.c".into(), 86)), Some("commander"))
+    );
+    let prompt = only(
+        "iPXE&gt; !!!! X64 Exception Type - 0D(#GP - General Protection) CPU Apic ID - 00000002 !!!!\n\
+         RIP - 0000000530646870, CS - 0000000000000038, RFLAGS - 0000000000010202\n",
+    );
+    assert_eq!((prompt.family.as_str(), prompt.cpu, prompt.ip), ("edk2", Some(2), Some(0x5_3064_6870)));
+}
+
+#[test]
+fn an_exception_is_named_by_its_number_and_a_debugger_names_the_frame() {
+    // Shapes: kernels of hobby systems; probe-rs run; lldb(1) at XNU
+    assert_eq!(only("[INT] FATAL: Exception 14\n[INT] Error code: 0x2\n").class, Class::Exception);
+    for line in ["Exception 14 handler installed", "exception 3rd time lucky", "exceptional 3"] {
+        assert!(reports(line).is_empty(), "{line}");
+    }
+    let probe = only(
+        "Firmware exited unexpectedly: Exception\nCore 1\n    Frame 0: HardFault_ @ 0x08005dba\n\
+         \x20      /src/demo.rs:10:1\n    Frame 1: demo_poll @ 0x08004abc\n",
+    );
+    assert_eq!((probe.family.as_str(), probe.cpu, probe.function.as_deref()), ("probe-rs", Some(1), Some("demo_poll")));
+    let lldb = only(
+        "   1 mach_kernel                    0xffffff8000504750 panic + 0xec\n\
+         \x20  2 mach_kernel                    0xffffff800060e1d0 kernel_trap + 0x96c\n\
+         \x20  3 org.demo.fs                    0xffffff7f85065040\n\
+         \x20  4 org.demo.fs                    0xffffff7f85065238 demo_load + 0x1c\n",
+    );
+    assert_eq!((lldb.family.as_str(), lldb.class), ("xnu", Class::Panic));
+    assert_eq!(lldb.stacks[0].frames.len(), 3);
+}
+
+/// Shape: the stack protector of glibc, which ends a process
+#[test]
+fn a_program_whose_stack_was_smashed_is_not_the_kernel() {
+    assert!(reports("*** stack smashing detected ***: terminated\nAborted\n").is_empty());
+    assert_eq!(only("*** stack smashing detected ***\n").class, Class::StackCorrupted);
+}

@@ -504,3 +504,104 @@ fn the_place_in_the_first_line_is_kept() {
     );
     assert_eq!((oops.ip, oops.cpu, oops.fault_address), (Some(0x8005_d844), Some(1), Some(0xffff_fff0)));
 }
+
+/// Shape: dmesg(1) `-H`: the minute where it changes, the time since the line before in front of the others
+#[test]
+fn the_human_times_of_dmesg_hide_no_report() {
+    for (minute, sign) in [("Nov27 03:10", '.'), ("27. Nov 03:10", ',')] {
+        let report = only(&format!(
+            "[{minute}] ------------[ cut here ]------------\n\
+             [  +0{sign}000003] WARNING: CPU: 1 PID: 77 at fs/demo/x.c:12 demo_sync+0x10/0x20 [demo]\n\
+             [  +0{sign}000100] CPU: 1 PID: 77 Comm: dd Not tainted 6.1.0 #1\n\
+             [  +0{sign}000001] RIP: 0010:demo_sync+0x10/0x20 [demo]\n[  +0{sign}000001] Call Trace:\n\
+             [  +0{sign}000001]  demo_write+0x10/0x20 [demo]\n"
+        ));
+        assert_eq!((report.headline.as_str(), report.cpu), ("WARNING in demo_sync", Some(1)), "{minute}");
+        assert_eq!((report.comm.as_deref(), report.first.line), (Some("dd"), 1), "{minute}");
+    }
+}
+
+/// Shapes: LAVA's lists of strings, Ansible's output, a table
+#[test]
+fn a_report_in_a_list_of_strings_is_read_to_its_end() {
+    for (open, close) in
+        [("- {\"lvl\": \"target\", \"msg\": \"", "\"}"), ("        \"", "\","), ("box,kernel,\"", "\"")]
+    {
+        let line = |text: &str| format!("{open}[   12.345678] {text}{close}\n");
+        let report = only(
+            &[
+                "BUG: kernel NULL pointer dereference, address: 0000000000000008",
+                "Oops: 0000 [#1] SMP",
+                "CPU: 3 PID: 140 Comm: demo Not tainted 6.1.0 #1",
+                "RIP: 0010:demo_fn+0x1/0x20",
+            ]
+            .map(line)
+            .concat(),
+        );
+        assert_eq!((report.cpu, report.comm.as_deref()), (Some(3), Some("demo")), "{open}");
+        assert_eq!(report.function.as_deref(), Some("demo_fn"), "{open}");
+    }
+}
+
+/// Shape: rcu_check_gp_kthread_starvation of kernel/rcu/tree_stall.h
+#[test]
+fn the_thread_of_rcu_is_not_what_stalls() {
+    let head = "rcu: INFO: rcu_sched detected stalls on CPUs/tasks:\n\
+                rcu: \t1-...!: (0 ticks this GP) idle=cf8/0/0x0 softirq=20/20 fqs=0\n\
+                rcu: RCU grace-period kthread stack dump:\n\
+                task:rcu_sched       state:I stack:0     pid:17    tgid:17    ppid:2      flags:0x00000008\n\
+                Call Trace:\n __schedule+0x288/0x600\n rcu_gp_kthread+0x4f6/0xd40\n";
+    let idle = only(head);
+    assert_eq!((idle.cpu, idle.comm, idle.function), (Some(1), None, None));
+    let busy = only(&format!(
+        "{head}CPU: 1 PID: 105 Comm: demo Not tainted 6.7.0 #3\nRIP: 0010:queued_spin_lock_slowpath+0x4a/0x2d0\n\
+         Call Trace:\n <TASK>\n _raw_spin_lock+0x3d/0x50\n demo_bypass+0x93/0x240\n"
+    ));
+    assert_eq!((busy.comm.as_deref(), busy.pid), (Some("demo"), Some(105)));
+    assert_eq!(busy.function.as_deref(), Some("demo_bypass"));
+}
+
+#[test]
+fn the_words_of_a_warning_stand_before_it_or_behind_it() {
+    // Shape: WARN() before Linux 4.12 prints its message behind the place
+    let report = only(
+        "WARNING: CPU: 2 PID: 531 at kernel/locking/demo.c:3523 demo_check+0x1eb/0x220()\n\
+         DEBUG_LOCKS_WARN_ON(!current->hardirqs_enabled)\nCPU: 2 PID: 531 Comm: demo Not tainted 4.4.55 #1730\n\
+         Call Trace:\n [<ffffffff8130a515>] dump_stack+0x67/0x92\n [<ffffffff810a55bb>] demo_check+0x1eb/0x220\n",
+    );
+    assert_eq!((report.class, report.comm.as_deref(), report.cpu), (Class::LockUse, Some("demo"), Some(2)));
+    assert_eq!(report.function.as_deref(), Some("demo_check"));
+}
+
+#[test]
+fn a_hung_task_whose_first_line_is_lost_is_known_by_its_second() {
+    // Shape: kernel/hung_task.c; of some kernels all frames are guesses
+    let report = only(
+        " \"echo 0 > /proc/sys/kernel/hung_task_timeout_secs\" disables this message.\n\
+         demo_sync       D    0  3259      2 0x00000000\nCall Trace:\n\
+         [<ffffffff813a3aee>] ? io_schedule+0x5b/0x74\n [<ffffffff8106439d>] ? wake_up_atomic_t+0x22/0x22\n\
+         [<ffffffffa06e2fdd>] ? demo_wait_io+0x116/0x15f [demo]\n",
+    );
+    assert_eq!((report.class, report.comm.as_deref(), report.pid), (Class::HungTask, Some("demo_sync"), Some(3259)));
+    assert_eq!(report.function.as_deref(), Some("demo_wait_io"));
+}
+
+#[test]
+fn a_work_item_in_parentheses_is_named_without_them() {
+    // Shape: print_worker_info of kernel/workqueue.c, when the name of the queue cannot be read
+    let report = only(
+        "Unable to handle kernel paging request at virtual address 00000061fed09482\nOops [#1]\n\
+         CPU: 0 PID: 1842 Comm: kworker/0:1H Not tainted 5.10.6+ #26\nWorkqueue:  0x0 (demo_complete)\n\
+         epc: ffffffe00022affe ra : ffffffe00022afea sp : ffffffe086d3fe30\n",
+    );
+    assert_eq!(report.function.as_deref(), Some("demo_complete"));
+}
+
+#[test]
+fn a_failure_that_was_injected_is_no_crash() {
+    // Shape: fail_dump of lib/fault-inject.c
+    let log = "FAULT_INJECTION: forcing a failure.\nname failslab, interval 1, probability 0, space 0, times 0\n\
+               CPU: 0 PID: 1 Comm: demo Not tainted 6.12.0 #1\nCall Trace:\n dump_stack_lvl+0x10/0x20\n \
+               should_fail_ex+0x10/0x20\n should_failslab+0x9/0x20\n demo_open+0x30/0x90\n";
+    assert!(reports(log).is_empty(), "{:#?}", reports(log));
+}

@@ -141,6 +141,7 @@ title = "lemon: {kind} in {function}"
 fn programs_that_speak_of_faults_are_not_crashes() {
     for line in [
         "page fault handler installed",
+        "pagefault: lazily mapped 0x7fff0000",
         "Panic handler: ready",
         "exceptions: 0 so far",
         "heap: assertion checks enabled",
