@@ -152,10 +152,10 @@ fn source(line: Option<&str>) -> String {
 }
 
 fn code_around(code: &CodeReport, page: &mut Page) {
-    let what = if code.is_fault { "← fault" } else { "← the call that led to it" };
+    let what = format!("← {}", code.mark);
     page.table(&[], &code.lines, (32_000, Keep::First, "instructions"), |page, _, line| {
         let values = line.values.as_deref().unwrap_or_default();
-        let mark = if line.marked { what } else { "" };
+        let mark = if line.marked { what.as_str() } else { "" };
         let cells = [&line.addr, &line.bytes, &line.text].map(|one| Cell::Mono(one));
         let attributes = if line.marked { MARKED } else { ROW };
         page.row(attributes, &[cells[0], cells[1], cells[2], Cell::Mono(values), Cell::Text(mark)]);
