@@ -11,7 +11,7 @@ use super::tasks::{blame_of, is_asleep, is_stopped, label, lock_name, party, ran
 use super::{before, fault_loop, holders, stuck};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
-use crate::analysis::finding::Claim;
+use crate::analysis::finding::{Claim, Fact};
 use crate::analysis::invariants::let_go;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::text;
@@ -184,11 +184,11 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
 }
 
 /// What should have answered a processor that waits for others.
-fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<String> {
+fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<Fact> {
     let asks = |name: &String| ASKS.contains(&name.as_str());
     guilty.filter(|guilty| guilty.called.iter().any(asks))?;
-    let row = keepers::in_words(ctx, Promise::Answer)?;
-    Some(format!("it waits until other processors have answered an interrupt; {row}"))
+    let keepers = keepers::in_words(ctx, Promise::Answer)?;
+    Some(keepers.behind("it waits until other processors have answered an interrupt; "))
 }
 
 /// The processor in `CPU 3 has taken no interrupt`.
@@ -197,7 +197,7 @@ fn silent_processor(message: &str) -> Option<u32> {
     before.rsplit_once("CPU ")?.1.parse().ok()
 }
 
-/// Processors that ran something when the dump was asked for: in the kernel, or in user code.
+/// Processors that ran something when the dump was requested: in the kernel, or in user code.
 fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
     let stopped = ctx.case.registers.iter().filter(|set| is_stopped(set));

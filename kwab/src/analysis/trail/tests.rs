@@ -8,6 +8,7 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError
 use object::{Object as _, ObjectSymbol as _};
 
 use super::*;
+use crate::analysis::finding::Evidence;
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, triage};
 use crate::model::Dump;
@@ -188,9 +189,9 @@ fn the_function_whose_result_was_tested_decided_that_a_check_failed() {
     let found = deciders::deciders(&symbols(), Some(7), &function, call);
     let told: Vec<_> = found.iter().map(|found| (found.name.as_str(), found.how.as_str(), found.entry)).collect();
     assert_eq!(told, [("open_session", "returned the tested value", Some(of("open_session")))]);
-    let words = suspects_in_words(&found).unwrap();
-    assert_eq!(words, "suspects, nearest first: open_session (returned the tested value)");
-    assert_eq!(suspects_in_words(&[]), None);
+    let fact = Evidence::context(listed_suspects(&found).unwrap());
+    assert_eq!(fact.functions[0].in_words(), "open_session, returned the tested value");
+    assert_eq!(listed_suspects(&[]), None);
     // Nothing decides that the first instruction runs.
     assert_eq!(deciders::deciders(&symbols(), Some(7), &function, 0), []);
 }
