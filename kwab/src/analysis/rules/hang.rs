@@ -233,13 +233,13 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let claim = if ring(set)? == 0 {
         Claim::new(format!("{cpu} stays in the kernel{place}, on behalf of {who}")).because(
             0.45,
-            format!("{cpu} ran kernel code when the dump was asked for"),
+            format!("{cpu} ran kernel code when the dump was requested"),
             Some(set.at),
         )
     } else {
         Claim::new(format!("{who} keeps {cpu} busy in user mode{place}")).because(
             0.45,
-            format!("{cpu} ran user code of {who} when the dump was asked for"),
+            format!("{cpu} ran user code of {who} when the dump was requested"),
             Some(set.at),
         )
     };
@@ -267,7 +267,7 @@ fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option
     let cpu = set.stamp.cpu.or(ctx.death.cpu).map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
     let repeats = loops::in_words(ctx.symbols, &frames).map(|row| (row, None));
     let claim = Claim::new(format!("{cpu} stays in the kernel in {}, before the first thread runs", guilty.name))
-        .because(0.45, format!("{cpu} ran kernel code when the dump was asked for"), Some(set.at))
+        .because(0.45, format!("{cpu} ran kernel code when the dump was requested"), Some(set.at))
         .because_if(0.05, repeats);
     Some(claim.blames(Some(guilty)))
 }
