@@ -439,7 +439,7 @@ fn memory_that_is_refused_while_frames_are_free_is_no_leak() {
     let found = leak(&refused);
     assert!(found.claim.starts_with("an allocation failed although 4096 pages (3 %) are free"), "{}", found.claim);
     assert!(found.score < 0.7 && !found.proven, "{}", found.score);
-    assert!(found.evidence.iter().any(|fact| fact.text.contains("machine::frame::meta::claim")), "{found:#?}");
+    assert!(found.evidence.iter().any(|fact| whole(fact).contains("machine::frame::meta::claim")), "{found:#?}");
     for other in [death(100, b"memory for an idle thread at boot"), death(4096, b"index out of bounds")] {
         assert!(leak(&other).claim.contains("are in use without an owner"), "{:#?}", other.hypotheses);
     }
