@@ -201,7 +201,7 @@ fn wrap(out: &mut String, head: &str, text: &str, style: Style) {
 
 #[cfg(test)]
 mod tests {
-    use kwab::analysis::finding::{Fact, ListedFunction};
+    use kwab::analysis::finding::{ListedFunction, Statement};
 
     use super::*;
 
@@ -213,7 +213,7 @@ mod tests {
             place: (number == 0).then(|| "kernel/src/f.rs:7".to_owned()),
             why: why.clone().filter(|_| number == 1),
         };
-        let fact = Fact::listing("these led to it", (0..10).map(function).collect()).unwrap();
+        let fact = Statement::listing("these led to it", (0..10).map(function).collect()).unwrap();
         let mut out = String::new();
         evidence(&mut out, &Evidence::context(fact), Style { color: false, width: 80 });
         let rows: Vec<&str> = out.lines().map(str::trim_start).collect();

@@ -267,7 +267,7 @@ impl View for TriageView {
 
 #[cfg(test)]
 mod tests {
-    use kwab::analysis::finding::{Evidence, Fact, ListedFunction};
+    use kwab::analysis::finding::{Evidence, ListedFunction, Statement};
     use kwab::analysis::verify::Backing;
     use kwab::model::Dump;
     use kwab::symbols::Symbols;
@@ -280,7 +280,7 @@ mod tests {
         let dump = Dump::from_bytes(std::fs::read(path).unwrap()).unwrap();
         let mut triage = kwab::analysis::triage(&dump.case(), &Symbols::new(), &Backing::none(), "x");
         let functions = (0..10).map(|number| ListedFunction::plain(format!("f{number}"))).collect();
-        triage.hypotheses[0].evidence = vec![Evidence::context(Fact::listing("made of", functions).unwrap())];
+        triage.hypotheses[0].evidence = vec![Evidence::context(Statement::listing("made of", functions).unwrap())];
         triage.hypotheses.truncate(1);
         triage.hypotheses.push(triage.hypotheses[0].clone());
         let view = TriageView::new(triage, Vec::new(), Overview::default());

@@ -38,7 +38,7 @@ pub struct ListedFunction {
 
 /// A fact without its record and its weight, as rules make it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Fact {
+pub struct Statement {
     text: String,
     functions: Vec<ListedFunction>,
 }
@@ -49,14 +49,14 @@ const FIRST: usize = 3;
 impl Evidence {
     /// A fact that adds nothing to a score and is worth knowing.
     #[must_use]
-    pub fn context(fact: impl Into<Fact>) -> Self {
+    pub fn context(fact: impl Into<Statement>) -> Self {
         Self::of(fact, None, 0.0)
     }
 
     /// A fact with its record and its weight.
     #[must_use]
-    pub fn of(fact: impl Into<Fact>, at: Option<RecordRef>, weight: f64) -> Self {
-        let Fact { text, functions } = fact.into();
+    pub fn of(fact: impl Into<Statement>, at: Option<RecordRef>, weight: f64) -> Self {
+        let Statement { text, functions } = fact.into();
         Self { text, functions, at, weight }
     }
 
@@ -111,7 +111,7 @@ impl ListedFunction {
     }
 }
 
-impl Fact {
+impl Statement {
     /// A sentence that ends with functions; `None` without any.
     #[must_use]
     pub fn listing(text: impl Into<String>, functions: Vec<ListedFunction>) -> Option<Self> {
@@ -131,13 +131,13 @@ impl Fact {
     }
 }
 
-impl From<String> for Fact {
+impl From<String> for Statement {
     fn from(text: String) -> Self {
         Self { text, functions: Vec::new() }
     }
 }
 
-impl From<&str> for Fact {
+impl From<&str> for Statement {
     fn from(text: &str) -> Self {
         Self::from(text.to_owned())
     }
@@ -149,7 +149,7 @@ mod tests {
 
     fn of(count: usize) -> Evidence {
         let functions = (0..count).map(|number| ListedFunction::plain(format!("f{number}"))).collect();
-        Evidence::context(Fact::listing("made of", functions).unwrap())
+        Evidence::context(Statement::listing("made of", functions).unwrap())
     }
 
     #[test]
@@ -173,8 +173,8 @@ mod tests {
 
     #[test]
     fn a_fact_without_functions_is_its_sentence() {
-        let fact = Evidence::context(Fact::and("it failed".to_owned(), "; it is made of", Vec::new()));
+        let fact = Evidence::context(Statement::and("it failed".to_owned(), "; it is made of", Vec::new()));
         assert_eq!((fact.head(), fact.in_words()), ("it failed".to_owned(), "it failed".to_owned()));
-        assert_eq!(Fact::listing("made of", Vec::new()), None);
+        assert_eq!(Statement::listing("made of", Vec::new()), None);
     }
 }

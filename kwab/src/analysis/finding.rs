@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::blame::Guilty;
-pub use super::evidence::{Evidence, Fact, ListedFunction};
+pub use super::evidence::{Evidence, ListedFunction, Statement};
 use crate::model::{Case, RecordRef};
 
 /// What may have happened.
@@ -89,14 +89,14 @@ impl Claim {
 
     /// Adds a fact that supports it.
     #[must_use]
-    pub fn because(mut self, weight: f64, fact: impl Into<Fact>, at: Option<RecordRef>) -> Self {
+    pub fn because(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
         self.evidence.push(Evidence::of(fact, at, weight));
         self
     }
 
     /// Adds a supporting fact when there is one.
     #[must_use]
-    pub fn because_if(self, weight: f64, fact: Option<(impl Into<Fact>, Option<RecordRef>)>) -> Self {
+    pub fn because_if(self, weight: f64, fact: Option<(impl Into<Statement>, Option<RecordRef>)>) -> Self {
         match fact {
             Some((fact, at)) => self.because(weight, fact, at),
             None => self,
@@ -105,7 +105,7 @@ impl Claim {
 
     /// Adds a fact that proves how it came about, so that the claim is more than a symptom.
     #[must_use]
-    pub fn proven(mut self, weight: f64, fact: impl Into<Fact>, at: Option<RecordRef>) -> Self {
+    pub fn proven(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
         self.proven = true;
         self.because(weight, fact, at)
     }
@@ -119,7 +119,7 @@ impl Claim {
 
     /// Adds a fact that speaks against it.
     #[must_use]
-    pub fn but(mut self, weight: f64, fact: impl Into<Fact>, at: Option<RecordRef>) -> Self {
+    pub fn but(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
         self.against.push(Evidence::of(fact, at, weight));
         self
     }

@@ -6,7 +6,7 @@
 
 use super::blame;
 use super::context::Context;
-use super::evidence::{Fact, ListedFunction};
+use super::evidence::{ListedFunction, Statement};
 use super::quote::text;
 
 /// Something that the kernel does for its threads.
@@ -150,10 +150,10 @@ pub fn names() -> impl Iterator<Item = &'static str> {
 }
 
 /// The functions that keep a promise; `None` when the dump is not of this workspace's kernel.
-pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<Fact> {
+pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<Statement> {
     let (_, functions) = KEEPERS.iter().find(|(kept, _)| *kept == promise).filter(|_| is_ours(ctx))?;
     let functions = functions.iter().map(|name| ListedFunction::plain(*name)).collect();
-    Fact::listing("functions responsible, in the order in which they act", functions)
+    Statement::listing("functions responsible, in the order in which they act", functions)
 }
 
 /// Whether the dump is of this workspace's kernel: it says so, or a function on the stack does.

@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::answers;
 use super::context::Context;
-use super::finding::{Evidence, Fact, Hypothesis};
+use super::finding::{Evidence, Hypothesis, Statement};
 use super::images::nameless;
 use super::invariants::{self, Checked};
 use super::next;
@@ -164,7 +164,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
     let suspects = trail::suspects(ctx);
     let logged = answers::logged(ctx, &suspects);
-    let decided: Vec<Fact> = trail::listed_suspects(&suspects).into_iter().chain(logged).collect();
+    let decided: Vec<Statement> = trail::listed_suspects(&suspects).into_iter().chain(logged).collect();
     let answers = answers::rows(ctx);
     for found in &mut hypotheses {
         if FOLLOWED.contains(&found.rule) {

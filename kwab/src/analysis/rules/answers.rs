@@ -1,7 +1,7 @@
 //! Answers of the kernel that cannot be right, by what it answered before.
 
 use crate::analysis::context::Context;
-use crate::analysis::finding::{Claim, Fact};
+use crate::analysis::finding::{Claim, Statement};
 use crate::analysis::{reach, replay};
 
 /// The first wrong answer; those after it may follow from it.
@@ -13,8 +13,8 @@ pub(super) fn wrong(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let claim = Claim::new(format!("the kernel answered process {} wrongly: {}", first.pid, first.call));
     let claim = claim
         .proven(0.72, first.why.clone(), Some(first.at))
-        .because_if(0.0, Fact::listing("that answer can come from", makers).map(|fact| (fact, None)))
-        .because_if(0.0, Fact::listing("the call is made of", parts).map(|fact| (fact, None)));
+        .because_if(0.0, Statement::listing("that answer can come from", makers).map(|fact| (fact, None)))
+        .because_if(0.0, Statement::listing("the call is made of", parts).map(|fact| (fact, None)));
     let row = |claim: Claim, wrong: &replay::WrongAnswer| {
         claim.because(0.0, format!("wrong too: {}: {}", wrong.call, wrong.why), Some(wrong.at))
     };

@@ -9,7 +9,7 @@ use linux_abi::syscalls::{self, Syscall, Traits};
 
 use crate::analysis::blame::Guilty;
 use crate::analysis::context::Context;
-use crate::analysis::finding::Fact;
+use crate::analysis::finding::Statement;
 use crate::analysis::quote::text;
 use crate::analysis::reach;
 use crate::model::call::{self, Call};
@@ -27,7 +27,7 @@ pub(super) struct Failed {
     /// Whether the sleeper's own process made it.
     pub(super) own: bool,
     /// What the error can come from.
-    pub(super) makers: Option<Fact>,
+    pub(super) makers: Option<Statement>,
 }
 
 /// The last call that failed and should have set up what a thread waits for: its own process', else one of its parent,
@@ -56,13 +56,17 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
         row: format!("{who}{said}{}: it may have set up the wake-up", when(ctx, sleeper, row)),
         at: row.at,
         own: is_own,
-        makers: Fact::listing("that error can come from", makers),
+        makers: Statement::listing("that error can come from", makers),
     })
 }
 
 /// The call of a related process, or of another thread of its own, that succeeded since a thread fell asleep and is of
 /// the kind that wakes it; with the functions that it is made of, those of the sleeper's own modules first.
-pub(super) fn waker(ctx: &Context<'_, '_>, sleeper: &Task<'_>, guilty: Option<&Guilty>) -> Option<(Fact, RecordRef)> {
+pub(super) fn waker(
+    ctx: &Context<'_, '_>,
+    sleeper: &Task<'_>,
+    guilty: Option<&Guilty>,
+) -> Option<(Statement, RecordRef)> {
     let waits = syscalls::by_name(&text(sleeper.wait_reason))?.traits;
     let (_, wakes) = Traits::WAITS.into_iter().find(|(kind, _)| waits.has(*kind))?;
     let slept = ctx.death.ns?.checked_sub(sleeper.state_ns?)?;
@@ -80,7 +84,7 @@ pub(super) fn waker(ctx: &Context<'_, '_>, sleeper: &Task<'_>, guilty: Option<&G
     let modules: Vec<&str> = called.map(|name| reach::module(name)).collect();
     let parts = reach::parts_near(ctx.symbols, row.nr?, &modules);
     let said = format!("process {}: {}{}: it may have been to wake it", row.pid?, said(row), when(ctx, sleeper, row));
-    Some((Fact::and(said, "; the call is made of", parts), row.at))
+    Some((Statement::and(said, "; the call is made of", parts), row.at))
 }
 
 /// Calls that are looked at for a repetition, the longest sequence that is repeated, and how often it must be.
@@ -89,7 +93,7 @@ const LONGEST: usize = 4;
 const OFTEN: usize = 6;
 
 /// The calls that a thread made again and again with the same answers, up to its last one.
-pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(Fact, RecordRef)> {
+pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(Statement, RecordRef)> {
     let own = ctx.case.syscalls.iter().filter(|row| row.tid == Some(tid) && row.result.is_some());
     let all: Vec<&Located<SyscallRecord<'_>>> = own.collect();
     let rows = &all[all.len().saturating_sub(LATEST)..];
@@ -109,7 +113,7 @@ pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(Fact, RecordRe
         parts.extend(own.into_iter().take(MOST_NAMED / length));
     }
     let said = format!("its last {} calls are {} again and again", times * length, calls.join("; "));
-    Some((Fact::and(said, ", made of", parts), cycle[0].at))
+    Some((Statement::and(said, ", made of", parts), cycle[0].at))
 }
 
 /// Functions that are named of repeated calls.

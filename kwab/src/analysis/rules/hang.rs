@@ -11,7 +11,7 @@ use super::tasks::{blame_of, is_asleep, is_stopped, label, lock_name, party, ran
 use super::{before, fault_loop, holders, stuck};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
-use crate::analysis::finding::{Claim, Fact};
+use crate::analysis::finding::{Claim, Statement};
 use crate::analysis::invariants::let_go;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::text;
@@ -184,7 +184,7 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
 }
 
 /// What should have answered a processor that waits for others.
-fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<Fact> {
+fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<Statement> {
     let asks = |name: &String| ASKS.contains(&name.as_str());
     guilty.filter(|guilty| guilty.called.iter().any(asks))?;
     let keepers = keepers::in_words(ctx, Promise::Answer)?;

@@ -8,7 +8,7 @@
 use super::deciders::{self, Decider, Place};
 use super::walk::{function_of, panic_site};
 use crate::analysis::context::Context;
-use crate::analysis::evidence::{Fact, ListedFunction};
+use crate::analysis::evidence::{ListedFunction, Statement};
 use crate::analysis::{blame, reach};
 use crate::decode::Access;
 use crate::decode::flow::RSP;
@@ -80,11 +80,11 @@ fn faulting(ctx: &Context<'_, '_>) -> Option<(usize, Vec<Decider>)> {
 
 /// The suspects as a fact of a hypothesis, likeliest first; `None` when there are none.
 #[must_use]
-pub(in crate::analysis) fn listed(suspects: &[Decider]) -> Option<Fact> {
+pub(in crate::analysis) fn listed(suspects: &[Decider]) -> Option<Statement> {
     let functions = suspects.iter().map(|suspect| ListedFunction {
         name: suspect.name.clone(),
         place: None,
         why: Some(suspect.how.clone()),
     });
-    Fact::listing("not on the stack, but these led to it, nearest first", functions.collect())
+    Statement::listing("not on the stack, but these led to it, nearest first", functions.collect())
 }
