@@ -62,7 +62,7 @@ fn a_dump_that_was_asked_for_fails_no_run_and_is_said() {
     fs::write(at.join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
     let (code, page, _) = status(at, "ci serial.log --baseline known.toml");
     let said = "no new crash, 0 known  (1 file, baseline known.toml)\n\
-                quiet    1 dump that was asked for, which fails no run\n";
+                quiet    1 requested dump, which fails no run\n";
     assert_eq!((code, page.as_str()), (Some(0), said));
 }
 

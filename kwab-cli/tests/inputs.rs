@@ -199,7 +199,7 @@ fn the_kernel_of_a_dialect_file_is_read_and_a_wrong_row_is_named() {
     let example = help.split_once("  [[dialect]]").map(|(_, rest)| format!("[[dialect]]{rest}")).expect("an example");
     fs::write(at.join("lemon.toml"), &example).expect("written");
     let unknown = run(at, &["import", "lemon.log", "-o", "before.kwab"]);
-    assert!(text(&unknown.stderr).contains("no crash: a recording"), "{}", text(&unknown.stderr));
+    assert!(text(&unknown.stderr).contains("1 boot, 0 events, no crash"), "{}", text(&unknown.stderr));
     let output = run(at, &["import", "lemon.log", "-o", "lemon.kwab", "--dialects", "lemon.toml"]);
     assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
     let page = text(&run(at, &["inspect", "lemon.kwab"]).stdout);

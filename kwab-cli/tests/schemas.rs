@@ -71,7 +71,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         let folder = folder();
         let dump = imported(folder.path(), name);
         keeps("import", 2, &run(folder.path(), &["import", &format!("{name}.log"), "--json", "--force"]).stdout);
-        keeps("inspect", 4, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
+        keeps("inspect", 5, &run(folder.path(), &["inspect", &dump, "--json"]).stdout);
         keeps("check", 1, &run(folder.path(), &["check", &dump, "--json"]).stdout);
         keeps("list", 3, &run(folder.path(), &["list", ".", "--json"]).stdout);
         let other = format!("{}/../testing/dumps/leak.kwab", env!("CARGO_MANIFEST_DIR"));
@@ -84,7 +84,7 @@ fn what_the_commands_print_keeps_to_their_schemas() {
         keeps("pack", 1, &run(folder.path(), &pack).stdout);
         keeps("pack", 1, &run(folder.path(), &["open", "pack.zip", "--json"]).stdout);
         for analysis in ["triage", "audit-vm", "verify-pages"] {
-            keeps(analysis, 4, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
+            keeps(analysis, 5, &run(folder.path(), &[analysis, &dump, "--json"]).stdout);
         }
     }
     let folder = folder();

@@ -25,6 +25,8 @@ use crate::paths;
 use crate::results::{Circumstances, Kept, kept};
 use crate::suites::{Suite, SuiteComparison};
 
+pub mod figures;
+
 /// The rendered page.
 #[derive(Debug)]
 pub struct Page {

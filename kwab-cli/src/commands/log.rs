@@ -234,12 +234,13 @@ fn say(path: &Path, crashes: usize, cut: Option<&str>) {
     }
     let name = shown(path);
     let found = match crashes {
-        0 => "a recording without a crash".to_owned(),
+        0 => "no crash, only a recording".to_owned(),
         1 => "1 crash".to_owned(),
         more => format!("{more} crashes"),
     };
+    let kept = if crashes > 1 { "their dumps" } else { "its dump" };
     let cut = cut.map(|cut| format!("; {cut}")).unwrap_or_default();
-    let text = format!("kwab: {name}: a log with {found}{cut}; kwab import writes dumps of it\n");
+    let text = format!("kwab: {name}: {found}{cut}; kwab import writes {kept}\n");
     // Nothing can be done about a closed stderr.
     let _ = std::io::stderr().write_all(kwab::plain::line(text.trim_end()).as_bytes());
     let _ = std::io::stderr().write_all(b"\n");

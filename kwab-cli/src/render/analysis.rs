@@ -4,6 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 
 use kwab::analysis::audit::{RULES, Severity};
+use kwab::analysis::finding::Evidence;
 use kwab::analysis::forms::{AuditReport, VerifyReport};
 use kwab::analysis::{Since, Triage};
 use kwab::model::RecordRef;
@@ -22,7 +23,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     wrap(&mut out, "", &report.kernel, style);
     out.push('\n');
     // Where a row of evidence stood first: what several hypotheses rest on is read once.
-    let mut told: HashMap<(&str, Option<RecordRef>), usize> = HashMap::new();
+    let mut told: HashMap<(String, Option<RecordRef>), usize> = HashMap::new();
     for (number, found) in report.hypotheses.iter().enumerate() {
         let head = format!("{:2}  {:.2}  ", number + 1, found.score);
         wrap(&mut out, &head, &format!("{}  [{}]", bold(&found.claim, style), found.rule), style);
@@ -33,13 +34,12 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
         } else {
             let mut shared = BTreeSet::new();
             for fact in &found.evidence {
-                let first = *told.entry((fact.text.as_str(), fact.at)).or_insert(number);
+                let first = *told.entry((fact.in_words(), fact.at)).or_insert(number);
                 if first != number {
                     shared.insert(first + 1);
                     continue;
                 }
-                let at = fact.at.map(|at| format!(" ({at})")).unwrap_or_default();
-                wrap(&mut out, &" ".repeat(INDENT), &format!("{}{at}", fact.text), style);
+                evidence(&mut out, fact, style);
             }
             if !shared.is_empty() {
                 let others: Vec<String> = shared.iter().map(ToString::to_string).collect();
@@ -68,7 +68,9 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     if report.hypotheses.is_empty() {
         let _ = writeln!(out, "no hypothesis: nothing in the {source} supports one");
     }
-    if let Some(since) = &report.since {
+    let is_told = !report.since.as_ref().is_none_or(|since| since.functions.is_empty())
+        && report.hypotheses.iter().any(|found| found.is_bug);
+    if let Some(since) = report.since.as_ref().filter(|_| !is_told) {
         changed_since(&mut out, since, style);
     }
     if let Some(undecided) = &report.undecided {
@@ -86,20 +88,33 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     out
 }
 
-/// What was changed since a build that worked.
+/// What was changed since a build that worked, where no hypothesis has it among its evidence.
 fn changed_since(out: &mut String, since: &Since, style: Style) {
     let good: String = since.good.chars().take(8).collect();
-    let head = format!(" Δ  changed since build {good}…: ");
+    let head = format!(" Δ  changed since build {good}…, which worked:");
     if since.functions.is_empty() {
-        wrap(out, &head, "no function", style);
+        wrap(out, &format!("{head} "), "the code of no function", style);
         return;
     }
-    let _ = writeln!(out, "{}", head.trim_end());
+    let _ = writeln!(out, "{head}");
     for function in &since.functions {
-        wrap(out, &" ".repeat(INDENT), &function.in_words(), style);
+        wrap(out, &format!("{}- ", " ".repeat(INDENT)), &function.in_words(), style);
     }
     if since.more > 0 {
-        wrap(out, &" ".repeat(INDENT), &format!("and {} more", since.more), style);
+        wrap(out, &" ".repeat(INDENT), &format!("- {} more: kwab diff shows all", since.more), style);
+    }
+}
+
+/// A fact with its record; below it the first of the functions that it lists.
+fn evidence(out: &mut String, fact: &Evidence, style: Style) {
+    let at = fact.at.map(|at| format!(" ({at})")).unwrap_or_default();
+    let colon = if fact.functions.is_empty() { "" } else { ":" };
+    wrap(out, &" ".repeat(INDENT), &format!("{}{at}{colon}", fact.text), style);
+    for function in fact.first_functions() {
+        wrap(out, &format!("{}- ", " ".repeat(INDENT)), &function.in_words(), style);
+    }
+    if let rest @ 1.. = fact.other_functions().len() {
+        wrap(out, &" ".repeat(INDENT), &format!("- {rest} more with --explain"), style);
     }
 }
 
@@ -204,4 +219,34 @@ fn wrap(out: &mut String, head: &str, text: &str, style: Style) {
     let (first, rest) = (style.width.saturating_sub(columns), style.width.saturating_sub(indent));
     let lines = broken(&output::one_line(text), first, rest, LongWords::Kept);
     let _ = writeln!(out, "{head}{}", lines.join(&format!("\n{}", " ".repeat(indent))));
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab::analysis::finding::{ListedFunction, Statement};
+
+    use super::*;
+
+    #[test]
+    fn functions_of_a_fact_stand_below_it_one_a_line_and_at_most_three_of_many() {
+        let why = Some("returned the tested value".to_owned());
+        let function = |number: usize| ListedFunction {
+            name: format!("kernel::f{number}"),
+            place: (number == 0).then(|| "kernel/src/f.rs:7".to_owned()),
+            why: why.clone().filter(|_| number == 1),
+        };
+        let fact = Statement::listing("these led to it", (0..10).map(function).collect()).unwrap();
+        let mut out = String::new();
+        evidence(&mut out, &Evidence::context(fact), Style { color: false, width: 80 });
+        let rows: Vec<&str> = out.lines().map(str::trim_start).collect();
+        let wanted = [
+            "these led to it:",
+            "- kernel::f0 (kernel/src/f.rs:7)",
+            "- kernel::f1, returned the tested value",
+            "- kernel::f2",
+            "- 7 more with --explain",
+        ];
+        assert_eq!(rows, wanted);
+        assert!(out.lines().all(|line| line.starts_with("          ") && line.len() <= 80), "{out}");
+    }
 }

@@ -32,7 +32,7 @@ pub(crate) fn summary(report: &ImportReport, time: Duration, dry_run: bool) -> S
         told.push(count(processes, "process crash", "process crashes"));
     }
     if panics + processes == 0 {
-        told.push("no crash: a recording".to_string());
+        told.push("no crash".to_string());
     }
     let head = format!("{}  {}", report.source, told.join(", "));
     let _ = writeln!(out, "{}  {:.2} s", cut(&head, WIDTH - 8), time.as_secs_f64());

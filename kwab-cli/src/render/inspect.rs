@@ -4,6 +4,7 @@ mod stacks;
 
 use std::fmt::Write as _;
 
+use kwab::analysis::finding::Evidence;
 use kwab::report::inspect::{
     Completeness, EventRow, LogRow, MemoryExcerpt, Profile, RegisterSet, Remark, Report, TaskRow, VmaRow,
 };
@@ -208,7 +209,7 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
         let claim = format!("{:3}  {:.2}  {}", number + 1, found.score, found.claim);
         let line = cut(&claim, style.width.saturating_sub(rule.len())) + &rule;
         let _ = writeln!(out, "{}", paint(style, Tone::Care, &line));
-        let facts: Vec<&str> = found.evidence.iter().map(|fact| fact.text.as_str()).collect();
+        let facts: Vec<String> = found.evidence.iter().map(Evidence::in_words).collect();
         let weaker = if found.weakened.is_empty() { "" } else { "less certain, sections are lost: " };
         let _ = writeln!(out, "{}", cut(&format!("           {weaker}{}", facts.join("; ")), style.width));
         if let Some(command) = found.next.first() {

@@ -199,7 +199,11 @@ impl Overlays {
         let choose = |number: usize, items: Vec<(String, MenuAction)>| {
             items.into_iter().nth(number).map_or(Request::Nothing, |(_, chosen)| Request::Choose(chosen))
         };
+        // A question is a menu that begins with its no.
+        let is_question = matches!(items.first(), Some((_, MenuAction::Nothing)));
         let selected = match key.code {
+            KeyCode::Char('y' | 'Y') if is_question => return choose(last, items),
+            KeyCode::Char('n' | 'N') if is_question => return choose(0, items),
             KeyCode::Up | KeyCode::Char('k') => selected.saturating_sub(1),
             KeyCode::Down | KeyCode::Char('j') => (selected + 1).min(last),
             // The key that opened the menu takes its first choice: yy copies the row.
@@ -283,6 +287,18 @@ mod tests {
         assert_eq!(press(&mut menu(), &["2"]), copies("b"));
         assert_eq!(press(&mut menu(), &["j", "j", "enter"]), copies("b"));
         assert_eq!(press(&mut menu(), &["9"]), Request::Nothing);
+    }
+
+    #[test]
+    fn a_question_is_answered_by_its_first_letters_and_enter_alone_is_its_no() {
+        let yes = MenuAction::Copy("yes".to_string());
+        let items = vec![("no".to_string(), MenuAction::Nothing), ("yes: do it".to_string(), yes.clone())];
+        let asked =
+            || Overlays { open: Some(Overlay::Menu { title: String::new(), items: items.clone(), selected: 0 }) };
+        assert_eq!(press(&mut asked(), &["y"]), Request::Choose(yes));
+        for no in ["n", "enter"] {
+            assert_eq!(press(&mut asked(), &[no]), Request::Choose(MenuAction::Nothing), "{no}");
+        }
     }
 
     #[test]

@@ -24,6 +24,10 @@ enum Item {
     Nothing,
     Claim(usize),
     Evidence(usize, usize),
+    /// A function that a piece of evidence lists.
+    Function(usize, usize, usize),
+    /// How many more functions it lists, which the detail shows.
+    More(usize, usize),
     Against(usize, usize),
     Weakened(usize, usize),
     Next(usize, usize),
@@ -43,7 +47,15 @@ impl TriageView {
         }
         for (at, found) in triage.hypotheses.iter().enumerate() {
             rows.push(Item::Claim(at));
-            rows.extend((0..found.evidence.len()).map(|piece| Item::Evidence(at, piece)));
+            for (piece, fact) in found.evidence.iter().enumerate() {
+                rows.push(Item::Evidence(at, piece));
+                // A list that an earlier hypothesis has shown is in the detail only.
+                let shown = triage.hypotheses[..at].iter().flat_map(|earlier| &earlier.evidence).any(|one| one == fact);
+                if !shown {
+                    rows.extend((0..fact.first_functions().len()).map(|one| Item::Function(at, piece, one)));
+                    rows.extend((!fact.other_functions().is_empty()).then_some(Item::More(at, piece)));
+                }
+            }
             rows.extend((0..found.against.len()).map(|piece| Item::Against(at, piece)));
             rows.extend((0..found.weakened.len()).map(|piece| Item::Weakened(at, piece)));
             rows.extend((0..found.next.len()).map(|piece| Item::Next(at, piece)));
@@ -68,7 +80,13 @@ impl TriageView {
             Item::Skipped(at) => ("in part", self.skipped[at].clone(), Tone::Care),
             Item::Nothing => ("", "no hypothesis: no record of this dump points to a cause".to_string(), Tone::Care),
             Item::Claim(at) => ("", hypothesis(at).claim.clone(), Tone::Head),
-            Item::Evidence(at, piece) => ("because", hypothesis(at).evidence[piece].text.clone(), Tone::Plain),
+            Item::Evidence(at, piece) => ("because", hypothesis(at).evidence[piece].head(), Tone::Plain),
+            Item::Function(at, piece, one) => {
+                ("", format!("- {}", hypothesis(at).evidence[piece].functions[one].in_words()), Tone::Plain)
+            }
+            Item::More(at, piece) => {
+                ("", format!("- {} more", hypothesis(at).evidence[piece].other_functions().len()), Tone::Dim)
+            }
             Item::Against(at, piece) => ("against", hypothesis(at).against[piece].text.clone(), Tone::Care),
             Item::Weakened(at, piece) => ("weaker", hypothesis(at).weakened[piece].clone(), Tone::Care),
             Item::Next(at, piece) => ("next", hypothesis(at).next[piece].clone(), Tone::Code),
@@ -88,7 +106,7 @@ impl TriageView {
         ];
         lines.extend(found.function.iter().map(|guilty| Line::field("look at", guilty.in_words())));
         for piece in &found.evidence {
-            lines.push(Line::of(Tone::Good, format!("+{:.2} ", piece.weight)).and(Tone::Plain, piece.text.clone()));
+            lines.push(Line::of(Tone::Good, format!("+{:.2} ", piece.weight)).and(Tone::Plain, piece.in_words()));
         }
         for piece in &found.against {
             lines.push(Line::of(Tone::Care, format!("-{:.2} ", piece.weight)).and(Tone::Plain, piece.text.clone()));
@@ -152,9 +170,11 @@ impl View for TriageView {
                 Line::plain("timeline, system calls and console list all sections; W analyses all of them too"),
             ],
             Item::Claim(at) => self.about_claim(at),
-            Item::Evidence(at, piece) => {
+            Item::Evidence(at, piece) | Item::Function(at, piece, _) | Item::More(at, piece) => {
                 let evidence = &self.triage.hypotheses[at].evidence[piece];
-                let mut lines = vec![Line::plain(told), Line::field("weight", format!("{:.2}", evidence.weight))];
+                let mut lines = vec![Line::plain(evidence.head())];
+                lines.extend(evidence.functions.iter().map(|one| Line::plain(format!("- {}", one.in_words()))));
+                lines.push(Line::field("weight", format!("{:.2}", evidence.weight)));
                 lines.extend(
                     evidence.at.map(|at| Line::field("record", at.to_string()).and(Tone::Link, "   ↵ shows it")),
                 );
@@ -167,7 +187,9 @@ impl View for TriageView {
 
     fn links(&self, index: usize, _look: &Look) -> Vec<Link> {
         let piece = match self.rows[index] {
-            Item::Evidence(at, piece) => &self.triage.hypotheses[at].evidence[piece],
+            Item::Evidence(at, piece) | Item::Function(at, piece, _) | Item::More(at, piece) => {
+                &self.triage.hypotheses[at].evidence[piece]
+            }
             Item::Against(at, piece) => &self.triage.hypotheses[at].against[piece],
             Item::Claim(at) => {
                 let evidence = self.triage.hypotheses[at].evidence.iter();
@@ -199,6 +221,8 @@ impl View for TriageView {
         let of = match item {
             Item::Claim(at)
             | Item::Evidence(at, _)
+            | Item::Function(at, ..)
+            | Item::More(at, _)
             | Item::Against(at, _)
             | Item::Weakened(at, _)
             | Item::Next(at, _) => Some(&self.triage.hypotheses[at]),
@@ -237,6 +261,37 @@ impl View for TriageView {
         match self.overview.most_height(width) {
             0 => 0,
             height => height + 1,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use kwab::analysis::finding::{Evidence, ListedFunction, Statement};
+    use kwab::analysis::verify::Backing;
+    use kwab::model::Dump;
+    use kwab::symbols::Symbols;
+
+    use super::*;
+
+    #[test]
+    fn functions_of_evidence_are_rows_below_it_and_its_detail_lists_those_that_are_left_out() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../testing/dumps/null-dereference.kwab");
+        let dump = Dump::from_bytes(std::fs::read(path).unwrap()).unwrap();
+        let mut triage = kwab::analysis::triage(&dump.case(), &Symbols::new(), &Backing::none(), "x");
+        let functions = (0..10).map(|number| ListedFunction::plain(format!("f{number}"))).collect();
+        triage.hypotheses[0].evidence = vec![Evidence::context(Statement::listing("made of", functions).unwrap())];
+        triage.hypotheses.truncate(1);
+        triage.hypotheses.push(triage.hypotheses[0].clone());
+        let view = TriageView::new(triage, Vec::new(), Overview::default());
+        let look = Look::default();
+        let rows: Vec<String> = (2..7).map(|at| view.told(view.rows[at]).1).collect();
+        assert_eq!(rows, ["made of:", "- f0", "- f1", "- f2", "- 7 more"]);
+        let folded = view.rows.iter().filter(|row| matches!(row, Item::Evidence(1, _) | Item::Function(1, ..))).count();
+        assert_eq!(folded, 1, "the second hypothesis names the list and does not repeat it");
+        for at in 2..7 {
+            let detail: Vec<String> = view.detail(at, &look).iter().map(Line::text).collect();
+            assert_eq!((detail[0].as_str(), detail[10].as_str()), ("made of:", "- f9"), "row {at}");
         }
     }
 }

@@ -10,6 +10,7 @@ use linux_abi::Errno;
 use linux_abi::syscalls::{self, Syscall, Traits};
 
 use super::context::Context;
+use super::evidence::Statement;
 use super::keepers::{self, Promise};
 use super::quote::{text, without_level};
 use super::reach;
@@ -25,7 +26,7 @@ const RECENT: usize = 48;
 const SI_KERNEL: i64 = 0x80;
 
 /// What the kernel answered the program of a death or a hang that may have been wrong, the likeliest first.
-pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
+pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<Statement> {
     let Some(pid) = subject(ctx) else { return Vec::new() };
     let own: Vec<_> = ctx.case.syscalls.iter().filter(|row| row.pid == Some(pid)).collect();
     let about_memory = ctx.program_died().then(|| own_access(ctx).or_else(|| mapped(ctx, &own))).flatten();
@@ -35,7 +36,7 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<String> {
 
 /// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic
 /// can.
-pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<String> {
+pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Statement> {
     if !ctx.kernel_died() {
         return None;
     }
@@ -49,8 +50,8 @@ pub(super) fn logged(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Stri
     if makers.is_none() && ctx.is_foreign_kernel() {
         return None;
     }
-    let makers = makers.map(|makers| format!("; that error can come from {}", makers.join(", "))).unwrap_or_default();
-    Some(format!("the log said before: {}{makers}", without_level(&line).trim()))
+    let said = format!("the log said before: {}", without_level(&line).trim());
+    Some(Statement::and(said, "; that error can come from", makers.unwrap_or_default()))
 }
 
 /// The name of an error in a line: `(E2BIG)`, `: ENOMEM`.
@@ -90,20 +91,20 @@ fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
 }
 
 /// The kernel's own access to the program's memory failed: a signal without an address.
-fn own_access(ctx: &Context<'_, '_>) -> Option<String> {
+fn own_access(ctx: &Context<'_, '_>) -> Option<Statement> {
     let by_kernel = |cause: &Cause<'_>| cause.signal_code == Some(SI_KERNEL) && cause.signal == Some(11);
     let forced = ctx.case.causes.first().is_some_and(|cause| by_kernel(cause));
     let keepers = keepers::in_words(ctx, Promise::Fault).filter(|_| forced && ctx.death.vector.is_none())?;
-    Some(format!("no instruction of the program faulted: the kernel could not access its memory; {keepers}"))
+    Some(keepers.behind("no instruction of the program faulted: the kernel could not access its memory; "))
 }
 
 /// The last call that was to change what lies at the address whose access failed.
-fn mapped(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+fn mapped(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<Statement> {
     let addr = ctx.death.fault_addr.filter(|_| matches!(ctx.death.signal, Some(7 | 11)))?;
     let row = own.iter().rev().find(|row| touches(row, addr))?;
     let parts = reach::parts(ctx.symbols, row.nr?);
     let said = format!("the kernel's last answer about {addr:#x}: {}", said(row));
-    Some(if parts.is_empty() { said } else { format!("{said}; it is made of {}", parts.join(", ")) })
+    Some(Statement::and(said, "; the call is made of", parts))
 }
 
 /// Whether a call that succeeded was about an address, or near it for the end of the heap.
@@ -122,7 +123,7 @@ fn touches(row: &SyscallRecord<'_>, addr: u64) -> bool {
 const HEAP: u64 = 1 << 20;
 
 /// The last call that failed with an unusual error, or did not find a file that the kernel itself makes.
-fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<Statement> {
     let missing = |row: &SyscallRecord<'_>| row.texts().iter().flatten().any(|(path, _)| keepers::makes(path));
     let error = |row: &SyscallRecord<'_>| {
         let errno = row.result.and_then(Errno::from_result)?;
@@ -134,11 +135,11 @@ fn failed(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<
         _ => reach::makers(ctx.symbols, row.nr?, errno),
     };
     let said = format!("the last call that failed before: {}", said(row));
-    Some(if makers.is_empty() { said } else { format!("{said}; that error can come from {}", makers.join(", ")) })
+    Some(Statement::and(said, "; that error can come from", makers))
 }
 
 /// The call that made what a thread waits on.
-fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<String> {
+fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<Statement> {
     own.iter().rev().find(|row| row.result.is_none() && has(row, Traits::READS_SOURCE))?;
     let makes = |row: &&&Located<SyscallRecord<'_>>| {
         row.result.is_some_and(|result| result >= 0) && has(row, Traits::MAKES_SOURCE)
@@ -146,7 +147,7 @@ fn made(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<St
     let row = own.iter().rev().find(makes)?;
     let parts = reach::parts(ctx.symbols, row.nr?);
     let said = format!("what it waits on may be of its {}", said(row));
-    Some(if parts.is_empty() { said } else { format!("{said}, which is made of {}", parts.join(", ")) })
+    Some(Statement::and(said, ", which is made of", parts))
 }
 
 /// A system call that a death may come from.

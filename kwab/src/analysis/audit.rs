@@ -178,7 +178,7 @@ impl Rows {
 }
 
 fn row<T>(found: &Located<T>, text: String) -> Evidence {
-    Evidence { text, at: Some(found.at), weight: 0.0 }
+    Evidence::of(text, Some(found.at), 0.0)
 }
 
 fn vma_text(vma: &Vma<'_>) -> String {
@@ -376,7 +376,7 @@ fn references(count: u64) -> String {
 }
 
 fn times(count: u64) -> String {
-    units::count(count, "time", "times")
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
 }
 
 fn count_high(audit: &Audit<'_, '_>, rows: &mut Rows) {

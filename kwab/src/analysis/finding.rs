@@ -12,7 +12,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::blame::Guilty;
-pub use super::evidence::Evidence;
+pub use super::evidence::{Evidence, ListedFunction, Statement};
 use crate::model::{Case, RecordRef};
 
 /// What may have happened.
@@ -89,25 +89,25 @@ impl Claim {
 
     /// Adds a fact that supports it.
     #[must_use]
-    pub fn because(mut self, weight: f64, text: impl Into<String>, at: Option<RecordRef>) -> Self {
-        self.evidence.push(Evidence { text: text.into(), at, weight });
+    pub fn because(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
+        self.evidence.push(Evidence::of(fact, at, weight));
         self
     }
 
     /// Adds a supporting fact when there is one.
     #[must_use]
-    pub fn because_if(self, weight: f64, fact: Option<(String, Option<RecordRef>)>) -> Self {
+    pub fn because_if(self, weight: f64, fact: Option<(impl Into<Statement>, Option<RecordRef>)>) -> Self {
         match fact {
-            Some((text, at)) => self.because(weight, text, at),
+            Some((fact, at)) => self.because(weight, fact, at),
             None => self,
         }
     }
 
     /// Adds a fact that proves how it came about, so that the claim is more than a symptom.
     #[must_use]
-    pub fn proven(mut self, weight: f64, text: impl Into<String>, at: Option<RecordRef>) -> Self {
+    pub fn proven(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
         self.proven = true;
-        self.because(weight, text, at)
+        self.because(weight, fact, at)
     }
 
     /// Names the function to look at first, when one is known.
@@ -119,8 +119,8 @@ impl Claim {
 
     /// Adds a fact that speaks against it.
     #[must_use]
-    pub fn but(mut self, weight: f64, text: impl Into<String>, at: Option<RecordRef>) -> Self {
-        self.against.push(Evidence { text: text.into(), at, weight });
+    pub fn but(mut self, weight: f64, fact: impl Into<Statement>, at: Option<RecordRef>) -> Self {
+        self.against.push(Evidence::of(fact, at, weight));
         self
     }
 
@@ -185,9 +185,13 @@ impl Hypothesis {
     pub fn explain(&self) -> Vec<String> {
         let row = |sign: char, fact: &Evidence| {
             let at = fact.at.map(|at| format!("  ({at})")).unwrap_or_default();
-            format!("{sign}{:.2}  {}{at}", fact.weight, fact.text)
+            format!("{sign}{:.2}  {}{at}", fact.weight, fact.head())
         };
-        let mut lines: Vec<String> = self.evidence.iter().map(|fact| row('+', fact)).collect();
+        let mut lines = Vec::new();
+        for fact in &self.evidence {
+            lines.push(row('+', fact));
+            lines.extend(fact.functions.iter().map(|function| format!("         {}", function.in_words())));
+        }
         lines.extend(self.against.iter().map(|fact| row('-', fact)));
         lines.extend(self.weakened.iter().map(|why| format!("×{WEAKENED:.2}  {why}")));
         lines.push(format!("={:.2}  (1 − the product of (1 − each +)) × the product of (1 − each -)", self.score));

@@ -14,7 +14,7 @@ use super::verify::{self, Backing, Verified, WrongPage};
 use crate::model::Case;
 
 /// The version of the three forms.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// What `kwab triage --json` prints.
 #[derive(Debug, Serialize, JsonSchema)]

@@ -6,6 +6,7 @@
 
 use super::blame;
 use super::context::Context;
+use super::evidence::{ListedFunction, Statement};
 use super::quote::text;
 
 /// Something that the kernel does for its threads.
@@ -148,10 +149,11 @@ pub fn names() -> impl Iterator<Item = &'static str> {
     kept.chain(ASKS.iter().chain(HANDLER).copied()).chain([TABLE, STUBS, LOOKUP])
 }
 
-/// The functions that keep a promise, in words; `None` when the dump is not of this workspace's kernel.
-pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<String> {
+/// The functions that keep a promise; `None` when the dump is not of this workspace's kernel.
+pub(super) fn in_words(ctx: &Context<'_, '_>, promise: Promise) -> Option<Statement> {
     let (_, functions) = KEEPERS.iter().find(|(kept, _)| *kept == promise).filter(|_| is_ours(ctx))?;
-    Some(format!("functions responsible, in order: {}", functions.join(", ")))
+    let functions = functions.iter().map(|name| ListedFunction::plain(*name)).collect();
+    Statement::listing("functions responsible, in the order in which they act", functions)
 }
 
 /// Whether the dump is of this workspace's kernel: it says so, or a function on the stack does.

@@ -66,6 +66,6 @@ pub use frame::TraceFrame;
 pub(crate) use headline::in_words;
 pub use quote::text;
 pub(crate) use reach::{Spectrum, is_served};
-pub use since::{ChangedSince, Since};
+pub use since::Since;
 pub use space::paging;
 pub use triage::{LEAST, LIKELY, Triage, is_at_the_death, judge, judge_by, triage, triage_since};

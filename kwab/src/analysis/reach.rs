@@ -9,6 +9,7 @@ use std::rc::Rc;
 
 use linux_abi::Errno;
 
+use super::evidence::ListedFunction;
 use super::keepers::{self, TABLE};
 use super::{blame, trail};
 use crate::decode::calls::{Reference, references};
@@ -38,12 +39,12 @@ const DEEP: usize = 4;
 
 /// The functions that may have made the error that a system call ended with, with their source lines, nearest to its
 /// handler first. Empty without an image of this workspace's kernel.
-pub(super) fn makers(symbols: &Symbols, nr: i64, errno: Errno) -> Vec<String> {
+pub(super) fn makers(symbols: &Symbols, nr: i64, errno: Errno) -> Vec<ListedFunction> {
     handler(symbols, nr).map_or_else(Vec::new, |handler| makers_in(symbols, handler, errno))
 }
 
 /// As [`makers`], for what the function at an address calls.
-pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<String> {
+pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<ListedFunction> {
     let mut queue = VecDeque::from([(start, 0)]);
     let mut seen = BTreeSet::from([start]);
     let mut found: Vec<(String, Option<String>, u64)> = Vec::new();
@@ -68,14 +69,14 @@ pub(super) fn makers_in(symbols: &Symbols, start: u64, errno: Errno) -> Vec<Stri
             break;
         }
     }
-    let in_words = |(number, (name, place, at)): (usize, (String, Option<String>, u64))| {
-        let told = place.map_or_else(|| name.clone(), |place| format!("{name} ({place})"));
+    let listed = |(number, (name, place, at)): (usize, (String, Option<String>, u64))| {
         let mut deciders = if number < DECIDED { trail::deciders_at(symbols, at) } else { Vec::new() };
         deciders.retain(|decider| *decider != name);
         deciders.truncate(MOST_DECIDERS);
-        if deciders.is_empty() { told } else { format!("{told}, decided by {}", deciders.join(" and ")) }
+        let why = (!deciders.is_empty()).then(|| format!("decided by {}", deciders.join(" and ")));
+        ListedFunction { name, place, why }
     };
-    found.into_iter().take(MOST).enumerate().map(in_words).collect()
+    found.into_iter().take(MOST).enumerate().map(listed).collect()
 }
 
 /// Ranks the functions that a wrong answer can come from by how many right answers they had a part in.
@@ -106,7 +107,7 @@ impl<'s> Spectrum<'s> {
     pub(crate) fn behind_call(&mut self, nr: i64, errno: Option<Errno>) -> Vec<String> {
         let makers = errno.map(|errno| makers(self.graph.symbols, nr, errno)).unwrap_or_default();
         let parts = self.graph.call(nr);
-        makers.into_iter().chain(self.ranked(parts)).collect()
+        makers.iter().map(ListedFunction::in_words).chain(self.ranked(parts)).collect()
     }
 
     /// The functions that deliver a signal to its handler.
@@ -127,27 +128,28 @@ impl<'s> Spectrum<'s> {
 
 /// The functions that a system call is made of: its handler, then what that has inlined and what it calls, nearest
 /// first. Empty without an image of this workspace's kernel.
-pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<String> {
-    let mut found = all_parts(symbols, nr, MOST_PARTS);
-    found.truncate(MOST_PARTS);
-    found
+pub(super) fn parts(symbols: &Symbols, nr: i64) -> Vec<ListedFunction> {
+    listed(all_parts(symbols, nr, MOST_PARTS))
 }
 
 /// As [`parts`], of a function of the kernel, those of its own module first.
-pub(super) fn parts_of(symbols: &Symbols, function: &str) -> Vec<String> {
+pub(super) fn parts_of(symbols: &Symbols, function: &str) -> Vec<ListedFunction> {
     let start = start_of(symbols, function);
     let mut found = start.map_or_else(Vec::new, |start| parts_from(symbols, start, MOST_SORTED));
     found.sort_by_key(|name| module(name) != module(function));
-    found.truncate(MOST_PARTS);
-    found
+    listed(found)
 }
 
 /// As [`parts`], those of some modules first: a call has many parts, and few have to do with what a thread waits for.
-pub(super) fn parts_near(symbols: &Symbols, nr: i64, modules: &[&str]) -> Vec<String> {
+pub(super) fn parts_near(symbols: &Symbols, nr: i64, modules: &[&str]) -> Vec<ListedFunction> {
     let mut found = all_parts(symbols, nr, MOST_SORTED);
     found.sort_by_key(|name| !modules.contains(&module(name)));
-    found.truncate(MOST_PARTS);
-    found
+    listed(found)
+}
+
+/// The first of some functions, as a fact lists them.
+fn listed(names: Vec<String>) -> Vec<ListedFunction> {
+    names.into_iter().take(MOST_PARTS).map(ListedFunction::plain).collect()
 }
 
 /// The module of a function: `kernel::fs::pipe` of `<kernel::fs::pipe::Pipe as kernel::fs::File>::read`.

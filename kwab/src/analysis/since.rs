@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::context::Context;
+use super::evidence::{ListedFunction, Statement};
 use super::reach;
 use super::trail::Decider;
 use super::{answers, blame};
@@ -17,8 +18,6 @@ use crate::builds::{BuildChanges, ChangedFunction};
 
 /// Changed functions that are listed.
 const MOST: usize = 12;
-/// Changed functions that are a part of each hypothesis' evidence.
-const IN_EVIDENCE: usize = 3;
 /// Calls of the dead process before its end that are looked at.
 const RECENT: usize = 24;
 
@@ -28,43 +27,16 @@ pub struct Since {
     /// Build-id of the build that worked.
     pub good: String,
     /// Functions whose change explains what differs, those first that the death has most to do with.
-    pub functions: Vec<ChangedSince>,
+    pub functions: Vec<ListedFunction>,
     /// Changed functions that are not listed.
     pub more: usize,
 }
 
-/// A changed function.
-#[derive(Clone, Debug, PartialEq, Serialize, JsonSchema)]
-pub struct ChangedSince {
-    /// Its demangled name.
-    pub name: String,
-    /// `file:line` of its first difference, when an image says it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub place: Option<String>,
-    /// How much of it differs.
-    pub how: String,
-    /// What the death has to do with it; nothing when no connection was found.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection: Option<String>,
-}
-
-impl ChangedSince {
-    /// Everything in one line: `name (file:line), 3 of 40 instructions differ, on the stack of the death`.
-    #[must_use]
-    pub fn in_words(&self) -> String {
-        let place = self.place.as_ref().map(|place| format!(" ({place})")).unwrap_or_default();
-        let connection = self.connection.as_ref().map(|connection| format!(", {connection}")).unwrap_or_default();
-        format!("{}{place}: {}{connection}", self.name, self.how)
-    }
-}
-
 impl Since {
-    /// The first of them, one line each, as evidence.
-    #[must_use]
-    pub fn evidence(&self) -> Vec<String> {
+    /// The changed functions as a fact; `None` when none was changed.
+    pub(super) fn statement(&self) -> Option<Statement> {
         let good: String = self.good.chars().take(8).collect();
-        let row = |function: &ChangedSince| format!("changed since build {good}…: {}", function.in_words());
-        self.functions.iter().take(IN_EVIDENCE).map(row).collect()
+        Statement::listing(format!("changed since build {good}…, which worked"), self.functions.clone())
     }
 }
 
@@ -85,11 +57,10 @@ pub(super) fn since(ctx: &Context<'_, '_>, suspects: &[Decider]) -> Option<Since
     // The sort is stable: between equals the one that was changed more comes first.
     ranked.sort_by_key(|(rank, ..)| *rank);
     let more = ranked.len().saturating_sub(MOST);
-    let listed = ranked.into_iter().take(MOST).map(|(_, function, connection)| ChangedSince {
-        name: function.name.clone(),
-        place: function.place(),
-        how: function.in_words(),
-        connection,
+    let listed = ranked.into_iter().take(MOST).map(|(_, function, connection)| {
+        let connection = connection.map(|words| format!(", {words}")).unwrap_or_default();
+        let why = Some(format!("{}{connection}", function.in_words()));
+        ListedFunction { name: function.name.clone(), place: function.place(), why }
     });
     Some(Since { good: changes.old.clone(), functions: listed.collect(), more })
 }

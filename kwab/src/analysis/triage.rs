@@ -7,7 +7,7 @@ use serde::Serialize;
 
 use super::answers;
 use super::context::Context;
-use super::finding::{Evidence, Hypothesis};
+use super::finding::{Evidence, Hypothesis, Statement};
 use super::images::nameless;
 use super::invariants::{self, Checked};
 use super::next;
@@ -181,10 +181,10 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
     let suspects = trail::suspects(ctx);
     let logged = answers::logged(ctx, &suspects);
-    let decided: Vec<String> = trail::suspects_in_words(&suspects).into_iter().chain(logged).collect();
+    let decided: Vec<Statement> = trail::listed_suspects(&suspects).into_iter().chain(logged).collect();
     let answers = answers::rows(ctx);
     let since = since::since(ctx, &suspects);
-    let changed = since.as_ref().map(Since::evidence).unwrap_or_default();
+    let changed = since.as_ref().and_then(Since::statement);
     for found in &mut hypotheses {
         if found.is_bug {
             found.evidence.extend(changed.iter().cloned().map(Evidence::context));

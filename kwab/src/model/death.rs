@@ -115,6 +115,9 @@ pub fn program_name<'a>(cmdline: Option<&'a [u8]>, comm: Option<&'a [u8]>) -> Op
     cmdline.and_then(word).or(comm)
 }
 
+/// Vector of a non-maskable interrupt (SDM volume 3, table 6-1).
+const NMI: u32 = 2;
+
 impl Death {
     /// The death that a dump is about: its cause record, or what a panic event or a crash report says when the kernel
     /// wrote none. `None` when the loaded records tell of no death.
@@ -124,6 +127,24 @@ impl Death {
         let panic = || dump.records::<Panic<'_>>().next().map(|panic| Self::from(&panic));
         let report = || dump.records::<CrashReport<'_>>().next().map(|report| Self::from(&report));
         cause.or_else(panic).or_else(report)
+    }
+
+    /// Whether the exception of an instruction was the death. An NMI, a watchdog and a request stop a processor
+    /// wherever it is, and a panic is a call.
+    #[must_use]
+    pub fn is_fault(&self) -> bool {
+        let by_kind = matches!(
+            self.kind,
+            Some(
+                CauseKind::EXCEPTION
+                    | CauseKind::DOUBLE_FAULT
+                    | CauseKind::STACK_OVERFLOW
+                    | CauseKind::OOPS
+                    | CauseKind::FAULT_LOOP
+            )
+        );
+        let by_signal = matches!(self.signal, Some(4 | 5 | 7 | 8 | 11));
+        by_kind || by_signal || self.fault_addr.is_some() || self.vector.is_some_and(|vector| vector != NMI)
     }
 
     /// Whether the kernel died, rather than a program: what the record says, else by the kind.
@@ -233,6 +254,19 @@ pub fn is_of_library(file: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_processor_that_an_nmi_or_a_panic_stopped_did_not_fault_there() {
+        let of = |kind, vector| Death { kind: Some(kind), vector, ..Death::default() };
+        for (kind, vector) in
+            [(CauseKind::NMI, Some(2)), (CauseKind::SYSRQ, None), (CauseKind::PANIC, None), (CauseKind::STALL, None)]
+        {
+            assert!(!of(kind, vector).is_fault(), "{kind:?}");
+        }
+        assert!(of(CauseKind::EXCEPTION, Some(13)).is_fault() && of(CauseKind::STACK_OVERFLOW, None).is_fault());
+        let signal = |number| Death { signal: Some(number), ..of(CauseKind::FATAL_SIGNAL, None) };
+        assert!(signal(11).is_fault() && !signal(9).is_fault());
+    }
 
     #[test]
     fn a_death_says_the_record_it_was_read_from() {

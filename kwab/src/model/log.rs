@@ -93,6 +93,18 @@ impl LogIndex {
     }
 }
 
+/// The level of a line and its text behind it: 0 is the most urgent, 7 for debugging, as syslog(2) numbers them; no
+/// level where the line does not begin with a priority.
+#[must_use]
+pub fn leveled(line: &str) -> (Option<u8>, &str) {
+    let prefixed = line.strip_prefix('<').and_then(|rest| rest.split_once('>'));
+    let priority = |number: &str| number.parse::<u32>().ok().filter(|number| *number < 192);
+    match prefixed.and_then(|(number, rest)| Some((priority(number)?, rest))) {
+        Some((priority, rest)) => (Some((priority & 7) as u8), rest),
+        None => (None, line),
+    }
+}
+
 fn bytes_of<'a>(record: &AnyRecord<'a>) -> Option<&'a [u8]> {
     match record {
         AnyRecord::Text(text) => text.bytes,

@@ -210,10 +210,10 @@ fn damage(entry: &CatalogueEntry) -> Option<String> {
     }
 }
 
-/// The dumps that fail no run, in words: those that were asked for, those of machines that lived.
+/// The dumps that fail no run, in words: requested ones, those of machines that lived.
 #[must_use]
 pub fn quiet(report: &CiReport) -> Vec<String> {
-    let asked = count(report.asked as u64, "dump that was asked for", "dumps that were asked for");
+    let asked = count(report.asked as u64, "requested dump", "requested dumps");
     let live = count(report.live as u64, "dump of a living machine", "dumps of living machines");
     let rows = [(report.asked, asked), (report.live, format!("{live} without a likely bug"))];
     rows.into_iter().filter(|(dumps, _)| *dumps > 0).map(|(_, words)| words).collect()

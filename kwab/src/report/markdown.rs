@@ -80,7 +80,13 @@ fn triage(triage: &Triage) -> String {
             let _ = writeln!(out, "   - look at: {}", plain_text(&function.in_words(), SENTENCE));
         }
         for fact in one.evidence.iter().take(4) {
-            let _ = writeln!(out, "   - {}", plain_text(&fact.text, SENTENCE));
+            let _ = writeln!(out, "   - {}", plain_text(&fact.head(), SENTENCE));
+            for function in fact.first_functions() {
+                let _ = writeln!(out, "      - {}", plain_text(&function.in_words(), SENTENCE));
+            }
+            if let rest @ 1.. = fact.other_functions().len() {
+                let _ = writeln!(out, "      - {rest} more");
+            }
         }
         for fact in one.against.iter().take(2) {
             let _ = writeln!(out, "   - against: {}", plain_text(&fact.text, SENTENCE));

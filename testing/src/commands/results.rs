@@ -1,4 +1,4 @@
-//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's table of the exam, from what the
+//! `cargo xtask results [--check]`: renders `testing/RESULTS.md`, and the README's figures, from what the
 //! judges left in `build/results`.
 //!
 //! The page is nothing but those files in tables: contracts, suites, benchmarks, each with the day, the commit and the
@@ -9,13 +9,11 @@
 
 use std::process::ExitCode;
 
-use anyhow::{Result, bail, ensure};
+use anyhow::Result;
 use clap::Args;
 
-use crate::exam::row;
 use crate::fuzz::record::Record;
-use crate::paths;
-use crate::{page, results};
+use crate::{page, paths};
 
 /// ResultsArguments of `results`.
 #[derive(Debug, Args)]
@@ -31,29 +29,18 @@ pub fn run(arguments: &ResultsArguments) -> Result<ExitCode> {
     let file = paths::root().join("testing/RESULTS.md");
     paths::write(&file, page.text.as_bytes())?;
     println!("{}", paths::shown(&file));
-    excerpt()?;
+    excerpt(&page.text)?;
     Record::commit()?;
     page.gaps.iter().for_each(|gap| eprintln!("missing: {gap}"));
     let failed = arguments.check && !page.gaps.is_empty();
     Ok(if failed { ExitCode::FAILURE } else { ExitCode::SUCCESS })
 }
 
-/// Puts the table of the exam between its marks in the README.
-fn excerpt() -> Result<()> {
-    let Some(exam) = results::kept::<Vec<row::ExamRow>>("exam")? else { return Ok(()) };
+/// Puts the figures of the judges into the README.
+fn excerpt(page: &str) -> Result<()> {
     let file = paths::root().join("README.md");
-    let readme = paths::read(&file)?;
-    let (Some((before, rest)), Some((_, after))) = (readme.split_once(BEGIN), readme.split_once(END)) else {
-        bail!("README.md has no section for the exam between {BEGIN} and {END}");
-    };
-    ensure!(rest.contains(END), "the marks of the exam in README.md are in the wrong order");
-    let (when, summary, table) = (exam.circumstances.date, row::summary(&exam.results), row::table(&exam.results));
-    let text = format!("{before}{BEGIN}\n`cargo xtask exam --repeat 3`, {when}:\n{summary}\n\n{table}{END}{after}");
-    paths::write(&file, text.as_bytes())?;
+    let readme = page::figures::carried(&paths::read(&file)?, page)?;
+    paths::write(&file, readme.as_bytes())?;
     println!("{}", paths::shown(&file));
     Ok(())
 }
-
-/// The marks around the table in the README.
-const BEGIN: &str = "<!-- exam: rendered by cargo xtask results -->";
-const END: &str = "<!-- end of exam -->";

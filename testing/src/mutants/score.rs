@@ -185,7 +185,7 @@ impl Examiner<'_> {
             first: is_first,
             three: hypotheses.iter().take(3).any(named),
             screen: self.names.names(&screen.join("\n"), self.blamed),
-            anywhere: self.names.names(&format!("{text}\n{inspect}"), self.blamed),
+            anywhere: hypotheses.iter().any(named) || self.names.names(&format!("{text}\n{inspect}"), self.blamed),
             score: first.and_then(|first| first["score"].as_f64()),
             rule: string("rule"),
             claim,
@@ -206,8 +206,10 @@ impl Examiner<'_> {
 
 /// A hypothesis' claim and what supports it.
 fn words(hypothesis: &Value) -> String {
-    let evidence = hypothesis["evidence"].as_array().into_iter().flatten().map(|evidence| &evidence["text"]);
-    let texts = [&hypothesis["claim"]].into_iter().chain(evidence);
+    let evidence = || hypothesis["evidence"].as_array().into_iter().flatten();
+    let functions = evidence().flat_map(|evidence| evidence["functions"].as_array().into_iter().flatten());
+    let texts = [&hypothesis["claim"]].into_iter().chain(evidence().map(|evidence| &evidence["text"]));
+    let texts = texts.chain(functions.flat_map(|function| [&function["name"], &function["why"]]));
     texts.filter_map(Value::as_str).collect::<Vec<_>>().join("\n")
 }
 

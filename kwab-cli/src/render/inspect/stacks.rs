@@ -129,7 +129,7 @@ pub(super) fn code(code: Option<&CodeReport>, style: Style, out: &mut String) {
         let bytes = if style.width < NARROW { String::new() } else { format!("{:<22} ", line.bytes) };
         let text = format!("{mark} {}  {bytes}{}", line.addr, line.text);
         let values = line.values.as_ref().map_or(String::new(), |values| format!("    {values}"));
-        let fault = if line.marked && code.is_fault { "  ← fault" } else { "" };
+        let fault = if line.marked && code.is_fault { format!("  ← {}", code.mark) } else { String::new() };
         let whole = format!("{text}{values}{fault}");
         // The operands of the marked instruction have a line of their own where they do not fit.
         let text = if line.marked && whole.width() > style.width && !values.is_empty() {

@@ -9,6 +9,7 @@ use linux_abi::syscalls::{self, Syscall, Traits};
 
 use crate::analysis::blame::Guilty;
 use crate::analysis::context::Context;
+use crate::analysis::finding::Statement;
 use crate::analysis::quote::text;
 use crate::analysis::reach;
 use crate::model::call::{self, Call};
@@ -25,8 +26,8 @@ pub(super) struct Failed {
     pub(super) at: RecordRef,
     /// Whether the sleeper's own process made it.
     pub(super) own: bool,
-    /// What the error can come from, in words.
-    pub(super) makers: Option<String>,
+    /// What the error can come from.
+    pub(super) makers: Option<Statement>,
 }
 
 /// The last call that failed and should have set up what a thread waits for: its own process', else one of its parent,
@@ -50,18 +51,22 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
     let said = said(row);
     let is_own = row.pid == sleeper.pid;
     let who = if is_own { String::new() } else { format!("process {}: ", row.pid.unwrap_or(0)) };
-    let makers = row.nr.map(|nr| reach::makers(ctx.symbols, nr, errno)).filter(|makers| !makers.is_empty());
+    let makers = row.nr.map(|nr| reach::makers(ctx.symbols, nr, errno)).unwrap_or_default();
     Some(Failed {
         row: format!("{who}{said}{}: it may have set up the wake-up", when(ctx, sleeper, row)),
         at: row.at,
         own: is_own,
-        makers: makers.map(|makers| format!("that error can come from {}", makers.join(", "))),
+        makers: Statement::listing("that error can come from", makers),
     })
 }
 
 /// The call of a related process, or of another thread of its own, that succeeded since a thread fell asleep and is of
 /// the kind that wakes it; with the functions that it is made of, those of the sleeper's own modules first.
-pub(super) fn waker(ctx: &Context<'_, '_>, sleeper: &Task<'_>, guilty: Option<&Guilty>) -> Option<(String, RecordRef)> {
+pub(super) fn waker(
+    ctx: &Context<'_, '_>,
+    sleeper: &Task<'_>,
+    guilty: Option<&Guilty>,
+) -> Option<(Statement, RecordRef)> {
     let waits = syscalls::by_name(&text(sleeper.wait_reason))?.traits;
     let (_, wakes) = Traits::WAITS.into_iter().find(|(kind, _)| waits.has(*kind))?;
     let slept = ctx.death.ns?.checked_sub(sleeper.state_ns?)?;
@@ -79,7 +84,7 @@ pub(super) fn waker(ctx: &Context<'_, '_>, sleeper: &Task<'_>, guilty: Option<&G
     let modules: Vec<&str> = called.map(|name| reach::module(name)).collect();
     let parts = reach::parts_near(ctx.symbols, row.nr?, &modules);
     let said = format!("process {}: {}{}: it may have been to wake it", row.pid?, said(row), when(ctx, sleeper, row));
-    Some((if parts.is_empty() { said } else { format!("{said}; it is made of {}", parts.join(", ")) }, row.at))
+    Some((Statement::and(said, "; the call is made of", parts), row.at))
 }
 
 /// Calls that are looked at for a repetition, the longest sequence that is repeated, and how often it must be.
@@ -88,7 +93,7 @@ const LONGEST: usize = 4;
 const OFTEN: usize = 6;
 
 /// The calls that a thread made again and again with the same answers, up to its last one.
-pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(String, RecordRef)> {
+pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(Statement, RecordRef)> {
     let own = ctx.case.syscalls.iter().filter(|row| row.tid == Some(tid) && row.result.is_some());
     let all: Vec<&Located<SyscallRecord<'_>>> = own.collect();
     let rows = &all[all.len().saturating_sub(LATEST)..];
@@ -102,14 +107,13 @@ pub(super) fn repeats(ctx: &Context<'_, '_>, tid: u32) -> Option<(String, Record
     let (length, times) = (1..=LONGEST).map(|length| (length, repeated(length))).find(|(_, times)| *times >= OFTEN)?;
     let cycle = &rows[rows.len() - length..];
     let calls: Vec<String> = cycle.iter().map(|row| said(row)).collect();
-    let mut parts: Vec<String> = Vec::new();
+    let mut parts = Vec::new();
     for row in cycle {
         let own = row.nr.map(|nr| reach::parts(ctx.symbols, nr)).unwrap_or_default();
         parts.extend(own.into_iter().take(MOST_NAMED / length));
     }
     let said = format!("its last {} calls are {} again and again", times * length, calls.join("; "));
-    let made = if parts.is_empty() { said } else { format!("{said}, made of {}", parts.join(", ")) };
-    Some((made, cycle[0].at))
+    Some((Statement::and(said, ", made of", parts), cycle[0].at))
 }
 
 /// Functions that are named of repeated calls.

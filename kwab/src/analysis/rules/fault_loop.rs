@@ -4,7 +4,7 @@ use kwab_format::record::{RegId, Registers};
 use linux_abi::syscalls;
 
 use crate::analysis::context::Context;
-use crate::analysis::finding::Claim;
+use crate::analysis::finding::{Claim, Statement};
 use crate::analysis::keepers::{self, Promise, STUBS};
 use crate::model::call::{self, Call};
 use crate::model::{Located, RecordRef};
@@ -39,14 +39,15 @@ const STUB: u64 = 16;
 const PAGE_FAULT: u64 = 14;
 
 /// A processor that does not go on and was just entering the kernel by a page fault.
-pub(super) fn entry(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<(String, Option<RecordRef>)> {
+pub(super) fn entry(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<(Statement, Option<RecordRef>)> {
     let ip = set.regs.as_ref()?.iter().find(|reg| reg.id == Some(RegId::RIP))?.value?;
     let symbol = ctx.symbols.resolve(ip, None, Probe::Exact).symbol?;
     if &*symbol.name != STUBS || symbol.offset / STUB != PAGE_FAULT {
         return None;
     }
-    let keepers = keepers::in_words(ctx, Promise::Fault).map(|row| format!("; {row}")).unwrap_or_default();
-    Some((format!("it was taking a page fault, as when one is resolved and comes again{keepers}"), Some(set.at)))
+    let said = "it was taking a page fault, as when one is resolved and comes again";
+    let keepers = keepers::in_words(ctx, Promise::Fault).map(|keepers| keepers.behind(&format!("{said}; ")));
+    Some((keepers.unwrap_or_else(|| Statement::from(said)), Some(set.at)))
 }
 
 /// The hexadecimal number behind some words.

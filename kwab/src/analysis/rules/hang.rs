@@ -11,7 +11,7 @@ use super::tasks::{blame_of, is_asleep, is_stopped, label, lock_name, party, ran
 use super::{before, fault_loop, holders, stuck};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
-use crate::analysis::finding::Claim;
+use crate::analysis::finding::{Claim, Statement};
 use crate::analysis::invariants::let_go;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::text;
@@ -184,11 +184,11 @@ fn stuck_processor(ctx: &Context<'_, '_>) -> Claim {
 }
 
 /// What should have answered a processor that waits for others.
-fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<String> {
+fn awaits_processors(ctx: &Context<'_, '_>, guilty: Option<&Guilty>) -> Option<Statement> {
     let asks = |name: &String| ASKS.contains(&name.as_str());
     guilty.filter(|guilty| guilty.called.iter().any(asks))?;
-    let row = keepers::in_words(ctx, Promise::Answer)?;
-    Some(format!("it waits until other processors have answered an interrupt; {row}"))
+    let keepers = keepers::in_words(ctx, Promise::Answer)?;
+    Some(keepers.behind("it waits until other processors have answered an interrupt; "))
 }
 
 /// The processor in `CPU 3 has taken no interrupt`.
@@ -197,7 +197,7 @@ fn silent_processor(message: &str) -> Option<u32> {
     before.rsplit_once("CPU ")?.1.parse().ok()
 }
 
-/// Processors that ran something when the dump was asked for: in the kernel, or in user code.
+/// Processors that ran something when the dump was requested: in the kernel, or in user code.
 fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
     let stopped = ctx.case.registers.iter().filter(|set| is_stopped(set));
@@ -233,13 +233,13 @@ fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let claim = if ring(set)? == 0 {
         Claim::new(format!("{cpu} stays in the kernel{place}, on behalf of {who}")).because(
             0.45,
-            format!("{cpu} ran kernel code when the dump was asked for"),
+            format!("{cpu} ran kernel code when the dump was requested"),
             Some(set.at),
         )
     } else {
         Claim::new(format!("{who} keeps {cpu} busy in user mode{place}")).because(
             0.45,
-            format!("{cpu} ran user code of {who} when the dump was asked for"),
+            format!("{cpu} ran user code of {who} when the dump was requested"),
             Some(set.at),
         )
     };
@@ -267,7 +267,7 @@ fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option
     let cpu = set.stamp.cpu.or(ctx.death.cpu).map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
     let repeats = loops::in_words(ctx.symbols, &frames).map(|row| (row, None));
     let claim = Claim::new(format!("{cpu} stays in the kernel in {}, before the first thread runs", guilty.name))
-        .because(0.45, format!("{cpu} ran kernel code when the dump was asked for"), Some(set.at))
+        .because(0.45, format!("{cpu} ran kernel code when the dump was requested"), Some(set.at))
         .because_if(0.05, repeats);
     Some(claim.blames(Some(guilty)))
 }

@@ -146,7 +146,7 @@ pub(super) fn rust(ctx: &Context<'_, '_>) -> Vec<Claim> {
     // Counters say whether there was any; a log has none, and only its words tell that none was left.
     let refused = known.is_none() && ctx.case.counters.is_empty() && asked_for_memory(ctx) && !says_none_left(ctx);
     let keepers = keepers::in_words(ctx, Promise::Frames).filter(|_| refused);
-    vec![claim.because_if(0.0, keepers.map(|row| (format!("it asked for memory; {row}"), None)))]
+    vec![claim.because_if(0.0, keepers.map(|row| (row.behind("it asked for memory; "), None)))]
 }
 
 /// `file:line:column` of `panicked at file:line:column:`.

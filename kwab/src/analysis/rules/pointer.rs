@@ -141,7 +141,7 @@ fn emptied_context(ctx: &Context<'_, '_>, ip: u64, at: RecordRef) -> Claim {
     let last = ctx.case.flight.iter().rev().find(is_last);
     if let Some(switch) = last {
         let detail = text(switch.detail.or(switch.name));
-        claim = claim.because(0.25, format!("the last recorded switch of tasks: {}", detail.trim()), Some(switch.at));
+        claim = claim.because(0.25, format!("the last recorded context switch: {}", detail.trim()), Some(switch.at));
     }
     claim
 }
@@ -242,7 +242,7 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         let register = death.registers.iter().find(|(_, value)| near(*value)).and_then(|(id, _)| id.name());
         let claim = Claim::new(format!("the kernel used the non-canonical address {addr:#x}{}", ctx.in_culprit()))
             .because(0.65, format!("the kernel says that the access was at {addr:#x}"), death.fault_at.or(death.at))
-            .because_if(0.1, register.map(|name| (format!("{name} holds it"), death.registers_at)))
+            .because_if(0.1, register.map(|name| (format!("{name} has its value"), death.registers_at)))
             .because_if(0.1, instruction(ctx));
         return vec![claim];
     }
@@ -283,7 +283,7 @@ pub(super) fn wild(ctx: &Context<'_, '_>) -> Vec<Claim> {
         .because_if(0.1, error_code(ctx))
         .because_if(0.15, instruction(ctx));
     if !death.in_kernel && ctx.has_map() && !is_present(ctx) {
-        claim = claim.because(0.2, "no mapping of the process holds it", None);
+        claim = claim.because(0.2, "no mapping of the process contains it", None);
     }
     vec![claim]
 }

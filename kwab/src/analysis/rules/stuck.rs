@@ -165,7 +165,7 @@ pub(super) fn loop_of(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Op
     let guilty = blame::guilty(&frames[found.frame..])?;
     let cpu = set.stamp.cpu.map_or_else(|| "a processor".to_owned(), |cpu| format!("CPU {cpu}"));
     let claim = Claim::new(format!("{} does not leave a loop in {}", label(task), guilty.name))
-        .because(0.45, format!("{cpu} ran user code of {} when the dump was asked for", label(task)), Some(set.at))
+        .because(0.45, format!("{cpu} ran user code of {} when the dump was requested", label(task)), Some(set.at))
         .because(0.3, found.words, Some(set.at))
         .because(0.2, long, Some(task.at))
         .because_if(0.1, last_call(ctx, tid));

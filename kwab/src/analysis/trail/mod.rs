@@ -27,7 +27,7 @@ use function::Function;
 use walk::Walk;
 
 pub use deciders::Decider;
-pub(super) use suspects::{in_words as suspects_in_words, suspects};
+pub(super) use suspects::{listed as listed_suspects, suspects};
 
 /// Links of a trail.
 pub(super) const MOST_STEPS: usize = 24;

@@ -8,6 +8,7 @@
 use super::deciders::{self, Decider, Place};
 use super::walk::{function_of, panic_site};
 use crate::analysis::context::Context;
+use crate::analysis::evidence::{ListedFunction, Statement};
 use crate::analysis::{blame, reach};
 use crate::decode::Access;
 use crate::decode::flow::RSP;
@@ -77,14 +78,13 @@ fn faulting(ctx: &Context<'_, '_>) -> Option<(usize, Vec<Decider>)> {
     Some((frame, found))
 }
 
-/// The suspects in one line, likeliest first; `None` when there are none.
+/// The suspects as a fact of a hypothesis, likeliest first; `None` when there are none.
 #[must_use]
-pub(in crate::analysis) fn in_words(suspects: &[Decider]) -> Option<String> {
-    // What was said of the one before is not said again.
-    let rows = suspects.chunk_by(|one, next| one.how == next.how).map(|alike| {
-        let names: Vec<&str> = alike.iter().map(|suspect| suspect.name.as_str()).collect();
-        format!("{} ({})", names.join(", "), alike[0].how)
+pub(in crate::analysis) fn listed(suspects: &[Decider]) -> Option<Statement> {
+    let functions = suspects.iter().map(|suspect| ListedFunction {
+        name: suspect.name.clone(),
+        place: None,
+        why: Some(suspect.how.clone()),
     });
-    let rows: Vec<String> = rows.collect();
-    (!rows.is_empty()).then(|| format!("suspects, nearest first: {}", rows.join("; ")))
+    Statement::listing("not on the stack, but these led to it, nearest first", functions.collect())
 }

@@ -8,8 +8,10 @@ use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind, Sink, SinkError
 use object::{Object as _, ObjectSymbol as _};
 
 use super::*;
+use crate::analysis::evidence::ListedFunction;
+use crate::analysis::finding::Evidence;
 use crate::analysis::verify::Backing;
-use crate::analysis::{ChangedSince, Context, triage, triage_since};
+use crate::analysis::{Context, triage, triage_since};
 use crate::builds::{BuildChanges, ChangedFunction};
 use crate::model::Dump;
 use crate::symbols::{Image, IndexCache, LoadedImage, Symbols};
@@ -189,9 +191,9 @@ fn the_function_whose_result_was_tested_decided_that_a_check_failed() {
     let found = deciders::deciders(&symbols(), Some(7), &function, call);
     let told: Vec<_> = found.iter().map(|found| (found.name.as_str(), found.how.as_str(), found.entry)).collect();
     assert_eq!(told, [("open_session", "returned the tested value", Some(of("open_session")))]);
-    let words = suspects_in_words(&found).unwrap();
-    assert_eq!(words, "suspects, nearest first: open_session (returned the tested value)");
-    assert_eq!(suspects_in_words(&[]), None);
+    let fact = Evidence::context(listed_suspects(&found).unwrap());
+    assert_eq!(fact.functions[0].in_words(), "open_session, returned the tested value");
+    assert_eq!(listed_suspects(&[]), None);
     // Nothing decides that the first instruction runs.
     assert_eq!(deciders::deciders(&symbols(), Some(7), &function, 0), []);
 }
@@ -287,13 +289,12 @@ fn what_was_changed_since_a_build_that_worked_comes_by_what_the_death_has_to_do_
     let case = dump.case();
     let triage = triage_since(&case, &symbols(), &Backing::none(), Some(&changes), "crash.kwab");
     let since = triage.since.unwrap();
-    let rows: Vec<String> = since.functions.iter().map(ChangedSince::in_words).collect();
+    let rows: Vec<String> = since.functions.iter().map(ListedFunction::in_words).collect();
     let expected = [
-        "close_session (prog.c:7): 3 of 41 instructions differ, on the stack of the death",
-        "elsewhere (prog.c:7): 3 of 41 instructions differ",
+        "close_session (prog.c:7), 3 of 41 instructions differ, on the stack of the death",
+        "elsewhere (prog.c:7), 3 of 41 instructions differ",
     ];
     assert_eq!((rows.iter().map(String::as_str).collect::<Vec<_>>().as_slice(), since.more), (&expected[..], 0));
-    let evidence: Vec<&str> = triage.hypotheses[0].evidence.iter().map(|fact| fact.text.as_str()).collect();
-    let first = format!("changed since build 01234567…: {}", expected[0]);
-    assert!(evidence.contains(&first.as_str()), "{evidence:?}");
+    let fact = triage.hypotheses[0].evidence.iter().find(|fact| fact.text.starts_with("changed since build 01234567…"));
+    assert_eq!(fact.unwrap().functions, since.functions);
 }

@@ -68,7 +68,7 @@ fn a_dump_that_was_asked_for_is_quiet_and_damage_is_said() {
     let report = compare(&[asked, broken, lost], &Baseline::default(), "", Vec::new());
     assert_eq!((report.new.len(), report.quiet, report.damaged.len()), (0, 2, 2), "{report:#?}");
     assert_eq!(report.asked, 1, "{report:#?}");
-    assert!(markdown(&report).contains("Not counted: 1 dump that was asked for.\n"), "{}", markdown(&report));
+    assert!(markdown(&report).contains("Not counted: 1 requested dump.\n"), "{}", markdown(&report));
 }
 
 #[test]

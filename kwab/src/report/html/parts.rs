@@ -3,7 +3,7 @@
 use super::lists;
 use super::{Cell, Contents, Keep, MARKED, Page, ROW, text};
 use crate::analysis::Triage;
-use crate::analysis::finding::Hypothesis;
+use crate::analysis::finding::{Evidence, Hypothesis, ListedFunction};
 use crate::report::inspect::{CodeReport, FrameRow, InlinedRow, RegisterSet, Report};
 
 /// Writes all parts that have something to say.
@@ -75,7 +75,9 @@ fn hypothesis(rank: usize, one: &Hypothesis, page: &mut Page) {
     for fact in &one.evidence {
         let at = fact.at.map_or(String::new(), |at| format!(" ({at})"));
         let weight = if fact.weight > 0.0 { format!("+{:.2}", fact.weight) } else { "·".to_string() };
-        page.line("fact", &weight, &format!("{}{at}", fact.text));
+        let colon = if fact.functions.is_empty() { "" } else { ":" };
+        page.line("fact", &weight, &format!("{}{at}{colon}", fact.text));
+        listed(fact, page);
     }
     for fact in &one.against {
         let weight = if fact.weight > 0.0 { format!("−{:.2} against:", fact.weight) } else { "against:".to_string() };
@@ -84,6 +86,18 @@ fn hypothesis(rank: usize, one: &Hypothesis, page: &mut Page) {
     one.weakened.iter().for_each(|why| page.line("fact care", "weaker:", why));
     one.next.iter().for_each(|next| page.line("fact m", "next:", next));
     page.body.push_str("</div>\n");
+}
+
+/// The functions that a fact lists: the first at once, the others folded.
+fn listed(fact: &Evidence, page: &mut Page) {
+    let row = |page: &mut Page, function: &ListedFunction| page.line("fact m", "–", &function.in_words());
+    fact.first_functions().iter().for_each(|function| row(page, function));
+    let rest = fact.other_functions();
+    if !rest.is_empty() {
+        page.body.push_str(&format!("<details class=\"fact\"><summary>{} more</summary>", rest.len()));
+        rest.iter().for_each(|function| row(page, function));
+        page.body.push_str("</details>\n");
+    }
 }
 
 fn cause(report: &Report, page: &mut Page) {
@@ -152,10 +166,10 @@ fn source(line: Option<&str>) -> String {
 }
 
 fn code_around(code: &CodeReport, page: &mut Page) {
-    let what = if code.is_fault { "← fault" } else { "← the call that led to it" };
+    let what = format!("← {}", code.mark);
     page.table(&[], &code.lines, (32_000, Keep::First, "instructions"), |page, _, line| {
         let values = line.values.as_deref().unwrap_or_default();
-        let mark = if line.marked { what } else { "" };
+        let mark = if line.marked { what.as_str() } else { "" };
         let cells = [&line.addr, &line.bytes, &line.text].map(|one| Cell::Mono(one));
         let attributes = if line.marked { MARKED } else { ROW };
         page.row(attributes, &[cells[0], cells[1], cells[2], Cell::Mono(values), Cell::Text(mark)]);

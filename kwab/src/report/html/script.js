@@ -12,6 +12,10 @@
     section, rows: all('.r', section), link: document.querySelector(`nav a[href="#${section.id}"]`),
   }));
 
+  // What is folded is searched and printed too.
+  const unfold = () => all('details').forEach((one) => { one.open = true; });
+  addEventListener('beforeprint', unfold);
+
   const filter = () => {
     const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
     let shown = 0;
@@ -20,6 +24,7 @@
       row.hidden = !fits;
       shown += fits ? 1 : 0;
     });
+    if (words.length) unfold();
     document.body.classList.toggle('filtered', words.length > 0);
     id('found').textContent = words.length ? `${shown} of ${rows.length} rows` : '';
     sections.forEach((one) => {

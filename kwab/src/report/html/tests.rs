@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::*;
 
-use crate::analysis::finding::{Evidence, Hypothesis};
+use crate::analysis::finding::{Evidence, Hypothesis, ListedFunction};
 use crate::analysis::verify::Backing;
 use crate::report::inspect::{
     CodeReport, CodeRow, EventRow, Fact, Gap, InlinedRow, LogRow, MemoryExcerpt, Options, Profile, ProfileRow,
@@ -34,7 +34,8 @@ fn page_of(name: &str) -> String {
 fn hypothesis() -> Hypothesis {
     let evil = || EVIL.to_string();
     let (_, mut triage, _) = subject("null-dereference");
-    let fact = || Evidence { text: evil(), at: None, weight: 0.5 };
+    let function = ListedFunction { name: evil(), place: Some(evil()), why: Some(evil()) };
+    let fact = || Evidence { functions: vec![function.clone(); 5], ..Evidence::of(evil(), None, 0.5) };
     let mut one = triage.hypotheses.swap_remove(0);
     (one.claim, one.evidence, one.against) = (evil(), vec![fact()], vec![fact()]);
     (one.next, one.weakened) = (vec![evil()], vec![evil()]);
@@ -76,7 +77,7 @@ fn hostile(rows: usize) -> (Report, Triage) {
     report.backtraces[0].title = evil();
     report.stacks = vec![StackReport { owners: vec![evil()], user: true, frames, ends: some() }; rows];
     let row = CodeRow { addr: evil(), bytes: evil(), text: evil(), values: some(), marked: true };
-    report.code = Some(CodeReport { is_fault: true, lines: vec![row; rows] });
+    report.code = Some(CodeReport { is_fault: true, mark: evil(), lines: vec![row; rows] });
     let register = RegisterRow { name: evil(), value: evil(), note: some() };
     report.registers = vec![RegisterSet { title: evil(), registers: vec![register; rows] }];
     let excerpt = MemoryExcerpt { label: evil(), addr: some(), bytes: evil(), marked: None, length: 1 };
@@ -110,8 +111,8 @@ fn elements(page: &str) -> BTreeSet<String> {
 fn nothing_of_a_hostile_dump_is_markup() {
     let page = hostile_page(1);
     let body = page.split_once("<body>").and_then(|(_, rest)| rest.split_once("<script>")).expect("a body").0;
-    let own = "a b br button code div footer h1 h2 h3 header i input main nav noscript output p rect section span svg \
-               table td th thead tr";
+    let own = "a b br button code details div footer h1 h2 h3 header i input main nav noscript output p rect section \
+               span summary svg table td th thead tr";
     let own: Vec<&str> = own.split(' ').collect();
     for element in elements(body) {
         assert!(own.contains(&element.as_str()), "<{element}> is none of the page's");

@@ -51,7 +51,7 @@ pub fn conclude(
             user: stack.user,
         })
         .collect();
-    report.code = code::of_death(&ctx).map(|code| code_report(&code));
+    report.code = code::of_death(&ctx).map(|code| code_report(&code, ctx.death.is_fault()));
     triage
 }
 
@@ -69,7 +69,7 @@ fn place_of_ours(report: &mut Report) {
     }
 }
 
-fn code_report(code: &code::Code) -> CodeReport {
+fn code_report(code: &code::Code, is_fault: bool) -> CodeReport {
     let row = |line: &crate::decode::Instruction| {
         let marked = line.addr == code.marked;
         // Registers are those of the fault; the instructions before it ran with others.
@@ -82,7 +82,12 @@ fn code_report(code: &code::Code) -> CodeReport {
             marked,
         }
     };
-    CodeReport { is_fault: code.is_fault, lines: code.lines.iter().map(row).collect() }
+    let mark = match (code.is_fault, is_fault) {
+        (false, _) => "the call that led to it",
+        (true, true) => "fault",
+        (true, false) => "stopped here",
+    };
+    CodeReport { is_fault: code.is_fault, mark: mark.to_owned(), lines: code.lines.iter().map(row).collect() }
 }
 
 /// Gives the addresses that the kernel found the names that images have for them, where it gave none.

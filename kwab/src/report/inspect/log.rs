@@ -6,6 +6,7 @@ use kwab_format::record::{Cause, LogChunk, TextKind};
 use kwab_format::{AnyRecord, Records, SectionKind};
 
 use super::LogRow;
+use crate::model::log::leveled;
 use crate::model::{Dump, line};
 
 /// The last `rows` lines that say something, oldest first.
@@ -52,11 +53,8 @@ fn message(line: &[u8]) -> &[u8] {
 /// A line; the priority that syslog(2) puts before it is a member of its own.
 fn row((line, bytes): (Option<u64>, &[u8])) -> LogRow {
     let text = line::printable(bytes);
-    let prefixed = text.strip_prefix('<').and_then(|rest| rest.split_once('>'));
-    match prefixed.and_then(|(number, rest)| Some((number.parse::<u32>().ok().filter(|number| *number < 192)?, rest))) {
-        Some((priority, rest)) => LogRow { line, level: Some((priority & 7) as u8), text: rest.to_string() },
-        None => LogRow { line, level: None, text },
-    }
+    let (level, text) = leveled(&text);
+    LogRow { line, level, text: text.to_string() }
 }
 
 #[cfg(test)]

@@ -24,7 +24,12 @@ pub(super) fn registers(dump: &Dump, death: &Option<Death>, vmas: &[VmaRow]) -> 
         .map(|set| {
             let cpu = set.stamp.cpu.filter(|_| processors.len() > 1);
             let cpu = cpu.map_or(String::new(), |cpu| format!(", CPU {cpu}"));
-            let role = set.role.and_then(RegisterRole::name).unwrap_or("registers");
+            let role = match set.role {
+                Some(RegisterRole::FAULT) if death.as_ref().is_some_and(|death| !death.is_fault()) => {
+                    "where it stopped"
+                }
+                role => role.and_then(RegisterRole::name).unwrap_or("registers"),
+            };
             let who = set.pid.map_or(String::new(), |pid| format!(", pid {pid}"));
             let code = set.error_code.map_or(String::new(), |code| format!(", error code {code:#x}"));
             let regs = set.regs.iter().flat_map(kwab_format::List::iter);

@@ -25,7 +25,7 @@ use crate::analysis::finding::Hypothesis;
 use crate::model::{Death, Dump};
 
 /// The version of [`Report`]'s JSON form.
-pub const SCHEMA: u32 = 4;
+pub const SCHEMA: u32 = 5;
 
 /// How much to show.
 #[derive(Debug, Clone, Copy)]
@@ -176,8 +176,10 @@ pub struct StackReport {
 /// Instructions around the fault.
 #[derive(Debug, Clone, Serialize, JsonSchema)]
 pub struct CodeReport {
-    /// Whether the marked instruction is the fault itself, or the call that led to it.
+    /// Whether the processor was at the marked instruction, or behind the call that it is.
     pub is_fault: bool,
+    /// What the marked instruction is: `fault`, `stopped here`, `the call that led to it`.
+    pub mark: String,
     /// The instructions, in the order of their addresses.
     pub lines: Vec<CodeRow>,
 }
