@@ -38,7 +38,7 @@ fn triage_of_a_kernel_crash_names_evidence_and_next_command_and_ends_with_1() {
     let explained = text(kwab().arg("triage").arg(&dump).arg("--explain"), 1);
     assert!(explained.contains("+0.60") && explained.contains("=0.9"), "{explained}");
     let report: Value = serde_json::from_str(&text(kwab().arg("triage").arg(&dump).arg("--json"), 1)).unwrap();
-    assert_eq!((&report["schema"], &report["hypotheses"][0]["rule"]), (&Value::from(4), &Value::from("JUMP-ZERO")));
+    assert_eq!((&report["schema"], &report["hypotheses"][0]["rule"]), (&Value::from(5), &Value::from("JUMP-ZERO")));
     assert!(report["hypotheses"][0]["evidence"][0]["at"].is_string());
 }
 

@@ -142,7 +142,10 @@ fn what_can_be_read_once_is_listed_as_the_file_is() {
             |bytes: &[u8]| text(bytes).replace(&format!("\"{name}\""), "NAME").replace(&format!("{name}:"), "NAME:");
         // A busy machine may let the reader wait for this test to write.
         let stderr = said(&output.stderr).replace("kwab: NAME: a FIFO that no program writes; waiting for one\n", "");
-        (output.status.code(), said(&output.stdout), stderr)
+        // A dump that is made of a log holds the name that the log was read by, and is as much longer.
+        let stdout = said(&output.stdout);
+        let rows = stdout.lines().filter(|line| !line.trim_start().starts_with("\"bytes\""));
+        (output.status.code(), rows.collect::<Vec<_>>().join("\n"), stderr)
     };
     for (input, status, dumps) in
         [("one", 0, 1), ("two", 0, 2), ("console", 0, 1), ("cut", 3, 1), ("garbage", 2, 0), ("empty", 2, 0)]

@@ -27,6 +27,7 @@ fn the_checked_in_schemas_are_those_that_the_program_prints() {
         "symbols",
         "diff",
         "diff-of-directories",
+        "diff-of-builds",
         "salvage",
         "redact",
         "pack",

@@ -241,7 +241,7 @@ mod tests {
 
     /// What may go by the words of the manual, with everything in memory.
     fn expected(files: &[(String, u64, Vec<Row>)], rule: Rule) -> BTreeSet<String> {
-        let mut by_bug: BTreeMap<(&str, Option<&str>), Vec<(i64, &String)>> = BTreeMap::new();
+        let mut by_bug: BTreeMap<_, Vec<(i64, &String)>> = BTreeMap::new();
         let (mut bound, mut kept) = (BTreeSet::new(), BTreeSet::new());
         for (name, row) in files.iter().flat_map(|(name, _, rows)| rows.iter().map(move |row| (name, row))) {
             match row.entry.kind.as_str() {

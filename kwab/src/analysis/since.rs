@@ -14,7 +14,7 @@ use super::evidence::{ListedFunction, Statement};
 use super::reach;
 use super::trail::Decider;
 use super::{answers, blame};
-use crate::builds::{BuildChanges, ChangedFunction};
+use crate::builds::ChangedFunction;
 
 /// Changed functions that are listed.
 const MOST: usize = 12;

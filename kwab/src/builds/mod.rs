@@ -136,7 +136,7 @@ pub fn changes(old: &Image, new: &Image) -> Result<BuildChanges, BuildsError> {
     let mut functions: Vec<ChangedFunction> = origins.into_iter().filter_map(finish).collect();
     functions.sort_by(|a, b| b.score.total_cmp(&a.score).then(b.changed.cmp(&a.changed)));
     explain(&mut functions, &symbols.into_iter().collect());
-    functions.sort_by(|a, b| (b.explains > 0).cmp(&(a.explains > 0)));
+    functions.sort_by_key(|function| function.explains == 0);
     let differing = differing_names.len();
     let id = |image: &Image| image.build_id().map(|id| id.to_string()).unwrap_or_default();
     Ok(BuildChanges { schema: SCHEMA, old: id(old), new: id(new), compared, differing, functions })
@@ -315,8 +315,8 @@ struct Origin {
     /// For each loose shape how often the newer build has it more than the older, and the same exactly.
     loose: HashMap<u64, i64>,
     exact: HashMap<u64, i64>,
-    /// All instructions with those of the functions that were inlined into it, and how often the newer build has a loose
-    /// shape of them more than the older.
+    /// All instructions with those of the functions that were inlined into it, and how often the newer build has a
+    /// loose shape of them more than the older.
     whole: usize,
     inlined: HashMap<u64, i64>,
     /// Where instructions of a loose shape come from, in the newer build if it has them.

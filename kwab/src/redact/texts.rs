@@ -205,10 +205,7 @@ mod tests {
         assert_eq!(told("page fault 4111 1111 1111 1111 in cpu 3"), "page fault … in cpu 3");
         assert_eq!(told("page fault 54 72 6f 75 62 34 64 6f 72, error 12"), "page fault …, error 12");
         assert_eq!(told("page fault 0x54 0x72 0x30 0x75, error 0x2"), "page fault …, error 0x2");
-        assert_eq!(
-            told("fault in mm.rs:120:13 on cpu 2, 131072 bytes"),
-            "fault in mm.rs:120:13 on cpu 2, 131072 bytes"
-        );
+        assert_eq!(told("fault in mm.rs:120:13 on cpu 2, 4096 bytes"), "fault in mm.rs:120:13 on cpu 2, 4096 bytes");
     }
 
     #[test]

@@ -4,8 +4,8 @@
 //! The tools (`kwab-python/tests/requirements.txt`: maturin, pytest, mypy, pyarrow) come from PyPI into
 //! `build/python/venv`, once as long as the list stays the same. The wheel lies in `build/python/wheels`; with
 //! `--release` it is the one to keep, otherwise it is built without optimisation: maturin finds nothing of what is
-//! built already whatever the profile, and this one takes a third of the time. The tests compare the package with `kwab`,
-//! check its types and run the examples of `docs/python.md`.
+//! built already whatever the profile, and this one takes a third of the time. The tests compare the package with
+//! `kwab`, check its types and run the examples of `docs/python.md`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;

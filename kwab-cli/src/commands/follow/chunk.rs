@@ -14,7 +14,7 @@ pub(super) enum Chunk {
     /// So many files of this name were renamed away or deleted before they could be read.
     Skipped(u64),
     /// Reading failed; nothing follows.
-    Failed(std::io::Error),
+    Failed(io::Error),
 }
 
 impl Chunk {
