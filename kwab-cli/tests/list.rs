@@ -135,7 +135,7 @@ fn what_can_be_read_once_is_listed_as_the_file_is() {
     std::fs::write(at.join("two"), both.concat()).expect("written");
     std::fs::write(at.join("cut"), &both[0][..both[0].len() / 2]).expect("written");
     std::fs::write(at.join("garbage"), [0x7f, 0, 1, 2, 0xff, 0xfe, 0, 0]).expect("written");
-    std::fs::write(at.join("empty"), "").expect("written");
+    std::fs::write(at.join("nothing"), "").expect("written");
     assert!(Command::new("mkfifo").arg(at.join("fifo")).status().expect("runs").success());
     let listed = |output: std::process::Output, name: &str| {
         let said =
@@ -148,7 +148,7 @@ fn what_can_be_read_once_is_listed_as_the_file_is() {
         (output.status.code(), rows.collect::<Vec<_>>().join("\n"), stderr)
     };
     for (input, status, dumps) in
-        [("one", 0, 1), ("two", 0, 2), ("console", 0, 1), ("cut", 3, 1), ("garbage", 2, 0), ("empty", 2, 0)]
+        [("one", 0, 1), ("two", 0, 2), ("console", 0, 1), ("cut", 3, 1), ("garbage", 2, 0), ("nothing", 2, 0)]
     {
         let wanted = listed(run(at, &["list", input, "--json"]), input);
         assert_eq!((wanted.0, wanted.1.matches("\"file\"").count()), (Some(status), dumps), "{input}: {wanted:?}");
