@@ -9,21 +9,38 @@ use core::marker::PhantomData;
 use core::ops::{Deref, DerefMut};
 use core::sync::atomic::{AtomicU32, Ordering};
 
-/// The word of a claim that no thread has. Any other has [`TAKEN`], and the owner's number above the two flags.
+/// The word of a claim that no thread has. Any other has [`TAKEN`], and the owner's number above the four flags.
 const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 /// Taken, and threads may be waiting.
 const CONTENDED: u32 = 2;
-const OWNER_SHIFT: u32 = 2;
+/// Taken and contended, and a thread that waits was overtaken: the owner gives it to the thread that has waited longest.
+const OVERTAKEN: u32 = 4;
+/// Taken for the owner, who has not looked yet: it is told from an owner that waits for what it has.
+const GIVEN: u32 = 8;
+const OWNER_SHIFT: u32 = 4;
 
-/// Number of the thread that has a claim, or tries to, as the layers above number threads: below 2^30.
+/// Number of the thread that has a claim, or tries to, as the layers above number threads: below 2^28.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Owner(pub u32);
+
+/// How a thread comes to a claim that another may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// It has not waited yet.
+    First,
+    /// It was woken to take the claim. Where another thread was faster once more, that one gives it over.
+    Woken,
+}
 
 /// Where threads wait for a claim.
 pub trait Parking {
     /// The claim at this address was released, and threads may be waiting for it.
     fn released(address: usize);
+
+    /// Calls `give` with the thread that has waited longest for the claim at this address, then wakes it. Without one
+    /// `give` is not called. The claim may be gone once `give` returns.
+    fn hand_over(address: usize, give: impl FnOnce(Owner));
 }
 
 /// A value that one thread at a time has access to.
@@ -69,12 +86,19 @@ impl<T, P: Parking> Claim<T, P> {
         free.then(|| Claimed { claim: self, _value: PhantomData })
     }
 
-    /// Marks it as waited for, and takes it for `owner` if it was free; else says who has it. One that is taken this
-    /// way stays marked, since its owner does not know whether further threads wait.
-    pub fn take_contended(&self, owner: Owner) -> Result<Claimed<'_, T, P>, Owner> {
-        let mark = |word| Some(CONTENDED | if word == FREE { owner.0 << OWNER_SHIFT | TAKEN } else { word });
+    /// Marks it as waited for, and takes it for `owner` if it was free or was given over to it; else says who has it.
+    /// One that is taken this way stays marked, since its owner does not know whether further threads wait.
+    pub fn take_contended(&self, owner: Owner, turn: Turn) -> Result<Claimed<'_, T, P>, Owner> {
+        let is_ours = |word: u32| word == FREE || word & GIVEN != 0 && word >> OWNER_SHIFT == owner.0;
+        let mark = |word| {
+            Some(match turn {
+                _ if is_ours(word) => owner.0 << OWNER_SHIFT | TAKEN | CONTENDED,
+                Turn::Woken => word | CONTENDED | OVERTAKEN,
+                Turn::First => word | CONTENDED,
+            })
+        };
         match self.state.fetch_update(Ordering::SeqCst, Ordering::SeqCst, mark) {
-            Ok(FREE) => Ok(Claimed { claim: self, _value: PhantomData }),
+            Ok(word) if is_ours(word) => Ok(Claimed { claim: self, _value: PhantomData }),
             Ok(word) | Err(word) => Err(Owner(word >> OWNER_SHIFT)),
         }
     }
@@ -103,8 +127,25 @@ impl<T, P: Parking> Drop for Claimed<'_, T, P> {
     fn drop(&mut self) {
         // The claim may be freed by another thread right after the exchange: only its address is used from there on.
         let address = self.claim.address();
+        if self.claim.state.load(Ordering::Relaxed) & OVERTAKEN != 0 && self.give_over(address) {
+            return;
+        }
+        // A thread that says here that it was overtaken is woken below, and says so once more if it was.
         if self.claim.state.swap(FREE, Ordering::SeqCst) & CONTENDED != 0 {
             P::released(address);
         }
+    }
+}
+
+impl<T, P: Parking> Claimed<'_, T, P> {
+    /// Makes the thread that has waited longest the owner; false if none waits.
+    #[cold]
+    fn give_over(&self, address: usize) -> bool {
+        let mut given = false;
+        P::hand_over(address, |owner| {
+            given = true;
+            self.claim.state.store(owner.0 << OWNER_SHIFT | TAKEN | CONTENDED | GIVEN, Ordering::SeqCst);
+        });
+        given
     }
 }

@@ -115,6 +115,9 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
             "machine::claim::Claim<T,P>::take_contended",
             "kernel::sync::mutex::Mutex<T>::wait",
             "<kernel::sync::mutex::Parked as machine::claim::Parking>::released",
+            "<kernel::sync::mutex::Parked as machine::claim::Parking>::hand_over",
+            "kernel::sync::mutex::wake_first",
+            "machine::claim::Claimed<T,P>::give_over",
         ],
     ),
 ];

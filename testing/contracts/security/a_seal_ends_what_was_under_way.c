@@ -5,7 +5,7 @@
  */
 #include "security.h"
 
-#define ROUNDS 150
+#define ROUNDS 60
 #define BYTES (64 * PAGE)
 
 static int fd;
@@ -32,7 +32,7 @@ static void *grows(void *unused)
 {
     off_t end = BYTES;
     __atomic_add_fetch(&begun, 1, __ATOMIC_SEQ_CST);
-    while (fallocate(fd, 0, end, 64 * PAGE) == 0 && end < 4096 * (off_t)PAGE)
+    while (fallocate(fd, 0, end, 64 * PAGE) == 0 && end < 2048 * (off_t)PAGE)
         end += 64 * PAGE;
     return unused;
 }
@@ -51,7 +51,7 @@ static int rounds(void *(*body)(void *), int seal)
         need(pthread_create(&other, NULL, seal == F_SEAL_WRITE ? writes : body, NULL) == 0);
         while (begun < 2)
             sched_yield();
-        for (int pause = 0; pause < round * 20; pause++)
+        for (int pause = 0; pause < round * 50; pause++)
             __asm__ volatile("pause");
         need(fcntl(fd, F_ADD_SEALS, seal) == 0);
         need(fstat(fd, &then) == 0 && pread(fd, before, PAGE, 0) == (ssize_t)PAGE);
