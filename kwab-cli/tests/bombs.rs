@@ -113,22 +113,36 @@ const COMMANDS: &[&[&str]] = &[
 
 #[test]
 fn every_command_reads_every_bomb_within_64_mib_and_four_times_the_file() {
+    // Two at a time: it is the longest test there is.
+    let bombs = bombs();
+    let over: Vec<String> = std::thread::scope(|scope| {
+        let threads: Vec<_> = bombs
+            .chunks(bombs.len().div_ceil(2))
+            .map(|part| scope.spawn(|| part.iter().flat_map(over).collect()))
+            .collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap_or_else(|_| vec!["a panic".to_owned()])).collect()
+    });
+    assert!(over.is_empty(), "{over:#?}");
+}
+
+/// The commands that broke their promise on this bomb.
+fn over((name, bytes): &(&str, Vec<u8>)) -> Vec<String> {
+    let folder = folder();
+    std::fs::write(folder.path().join("bomb.kwab"), bytes).expect("written");
+    let promised = (64 << 20) + 4 * bytes.len() as u64;
     let mut over = Vec::new();
-    for (name, bytes) in bombs() {
-        let folder = folder();
-        std::fs::write(folder.path().join("bomb.kwab"), &bytes).expect("written");
-        let promised = (64 << 20) + 4 * bytes.len() as u64;
-        for arguments in COMMANDS {
-            let (status, peak) = peak::of(folder.path(), arguments);
-            // 1: findings, 2: nothing that this form could be made of.
-            let orderly = matches!(status, Some(0..=3));
-            println!("{name}, {} bytes: {} MiB, status {status:?}: {arguments:?}", bytes.len(), peak >> 20);
-            if peak > promised || !orderly {
-                over.push(format!("{name}: {arguments:?}: {} MiB, status {status:?}", peak >> 20));
-            }
+    for arguments in COMMANDS {
+        let began = std::time::Instant::now();
+        let (status, peak) = peak::of(folder.path(), arguments);
+        let took = began.elapsed().as_millis();
+        // 1: findings, 2: nothing that this form could be made of.
+        let orderly = matches!(status, Some(0..=3));
+        println!("{name}, {} bytes: {} MiB, {took} ms, status {status:?}: {arguments:?}", bytes.len(), peak >> 20);
+        if peak > promised || !orderly {
+            over.push(format!("{name}: {arguments:?}: {} MiB, status {status:?}", peak >> 20));
         }
     }
-    assert!(over.is_empty(), "{over:#?}");
+    over
 }
 
 #[test]

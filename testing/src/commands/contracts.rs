@@ -5,7 +5,9 @@
 //! again and is compared with its own remembered answers, which finds programs that are not deterministic. `--show`
 //! prints both outputs of every contract that differs. For each of those `kwab`'s oracle names the first system call
 //! that differs, of the excused ones with `--show` too, and of all with `--calls`. What differs runs once more under
-//! both kernels, for the sake of busy machines. `--syscalls` runs nothing and prints, for every system call of Linux,
+//! both kernels, for the sake of busy machines. `--record N` takes Linux's answers from the repository where the
+//! programs have not changed and asks Linux for the rest and for N more, others with each commit: where one of these
+//! contradicts, it is asked for all. `--kernel linux --write` renews that record. `--syscalls` runs nothing and prints, for every system call of Linux,
 //! whether our kernel answers it and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has
 //! the flags too. Results for
 //! machines are in `build/results/contracts.json` and `.xml`.
@@ -19,7 +21,7 @@ use clap::Args;
 use kwab::oracle::report::{self as oracle_report, Divergence, OracleReport};
 
 use crate::contracts::coverage;
-use crate::contracts::expected::{self, Expected};
+use crate::contracts::expected::{self, Expected, Record};
 use crate::contracts::oracle;
 use crate::contracts::parted;
 use crate::contracts::program::{self, Contract};
@@ -54,8 +56,11 @@ pub struct ContractsArguments {
     /// List the system calls: answered by our kernel or not, and used by which contracts.
     #[arg(long)]
     syscalls: bool,
-    /// Renew the page of system calls in the repository.
-    #[arg(long, requires = "syscalls", conflicts_with = "filter")]
+    /// Take Linux's answers from the repository where the programs are the same, and ask it again for this many.
+    #[arg(long, value_name = "N", conflicts_with_all = ["filter", "syscalls"])]
+    record: Option<usize>,
+    /// Renew the page of system calls in the repository, with `--kernel linux` the record of Linux's answers.
+    #[arg(long, conflicts_with_all = ["filter", "record"])]
     write: bool,
     /// Which safety profile of our kernel.
     #[arg(long, value_enum, default_value_t)]
@@ -74,6 +79,7 @@ impl ContractsArguments {
             show: false,
             calls: false,
             syscalls: false,
+            record: None,
             write: false,
             safety: Safety::Balanced,
             smp: 2,
@@ -82,6 +88,11 @@ impl ContractsArguments {
 }
 
 impl ContractsArguments {
+    /// All contracts beside what the repository remembers of Linux, a tenth of it asked again.
+    pub fn recorded() -> Self {
+        Self { record: Some(50), ..Self::both() }
+    }
+
     /// What strains memory and processes, under the kernel that checks itself most, beside Linux's remembered answers.
     pub fn fortress() -> Self {
         let filter = Some("vm/,processes/,threading/".to_owned());
@@ -100,7 +111,11 @@ struct Batch {
 
 /// Runs the command.
 pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode> {
-    if arguments.write {
+    ensure!(
+        !arguments.write || arguments.syscalls || arguments.kernel == Selection::Linux,
+        "--write renews the page of --syscalls, or the record of Linux's answers with --kernel linux"
+    );
+    if arguments.syscalls && arguments.write {
         let page = coverage::page(&program::find(None)?)?;
         paths::write(&coverage::page_file(), page.as_bytes())?;
         println!("{}", paths::shown(&coverage::page_file()));
@@ -115,9 +130,17 @@ pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode>
     let batch = batch(arguments, consent)?;
     let mut memory = Expected::load()?;
     let before = memory.clone();
-    let again = arguments.kernel != Selection::Ours;
-    let rules = linux_answers(&batch, &mut memory, again)?;
+    let record = Record::load(began.linux_series())?;
+    let rules = match arguments.record {
+        Some(count) => recorded_answers(&batch, &mut memory, &record, &record.sample(&began.commit, count))?,
+        None => linux_answers(&batch, &mut memory, &record, |_| arguments.kernel != Selection::Ours)?,
+    };
     memory.store()?;
+    if arguments.write {
+        let keyed: Vec<(&Contract, u64)> = batch.contracts.iter().zip(batch.keys.iter().copied()).collect();
+        Record::write(began.linux_series(), &memory, &keyed)?;
+        println!("{}", paths::shown(&expected::record_file()));
+    }
     let boot = match arguments.kernel {
         Selection::Linux => None,
         _ => Some(kernel::build_with(arguments.safety)?),
@@ -188,22 +211,67 @@ fn second_look(
     Ok(rows)
 }
 
-/// What Linux says to each contract: remembered, or asked for now.
-fn linux_answers(batch: &Batch, memory: &mut Expected, again: bool) -> Result<BTreeMap<String, Report>> {
-    let keyed: Vec<_> = batch.contracts.iter().zip(&batch.keys).collect();
-    let known = |(contract, key): &(&Contract, &u64)| !again && memory.answer(contract, **key).is_some();
-    let asked: Vec<Contract> = keyed.iter().filter(|pair| !known(pair)).map(|pair| pair.0.clone()).collect();
-    let mut answers = BTreeMap::new();
-    if !asked.is_empty() {
-        answers = run_under(batch, Which::Linux, &batch.linux, &asked)?;
+/// What Linux says to each contract: what it answers now to those for which `is_asked`, and those of which neither
+/// memory knows; else what the memory of this machine or the record has.
+fn linux_answers(
+    batch: &Batch,
+    memory: &mut Expected,
+    record: &Record,
+    is_asked: impl Fn(&Contract) -> bool,
+) -> Result<BTreeMap<String, Report>> {
+    let keyed: Vec<_> = batch.contracts.iter().zip(batch.keys.iter().copied()).collect();
+    let known =
+        |contract: &Contract, key| record.answer(contract, key).or_else(|| memory.answer(contract, key)).cloned();
+    let mut answers: BTreeMap<String, Report> = BTreeMap::new();
+    let mut asked = Vec::new();
+    for (contract, key) in &keyed {
+        match known(contract, *key).filter(|_| !is_asked(contract)) {
+            Some(report) => drop(answers.insert(contract.name.clone(), report)),
+            None => asked.push((*contract).clone()),
+        }
     }
+    if !asked.is_empty() {
+        answers.extend(run_under(batch, Which::Linux, &batch.linux, &asked)?);
+    }
+    println!("Linux: {} asked now, {} remembered", asked.len(), keyed.len() - asked.len());
     for (contract, key) in keyed {
-        match answers.get(&contract.name) {
-            Some(report) => memory.remember(*key, report.clone()),
-            None => answers.extend(memory.answer(contract, *key).map(|report| (contract.name.clone(), report.clone()))),
+        if let Some(report) = answers.get(&contract.name) {
+            memory.remember(key, report.clone());
         }
     }
     Ok(answers)
+}
+
+/// What Linux says to each contract by the record, of which `sample` is asked again; if it contradicts, all of it.
+fn recorded_answers(
+    batch: &Batch,
+    memory: &mut Expected,
+    record: &Record,
+    sample: &[&str],
+) -> Result<BTreeMap<String, Report>> {
+    let answers = linux_answers(batch, memory, record, |contract| sample.contains(&contract.name.as_str()))?;
+    let contradicts = |contract: &Contract, key: u64, answers: &BTreeMap<String, Report>| {
+        let (now, then) = (answers.get(&contract.name), record.answer(contract, key));
+        now.zip(then).is_some_and(|(now, then)| (&now.lines, &now.end) != (&then.lines, &then.end))
+    };
+    let keyed = batch.contracts.iter().zip(batch.keys.iter().copied());
+    let doubtful: Vec<_> = keyed.filter(|(contract, key)| contradicts(contract, *key, &answers)).collect();
+    if doubtful.is_empty() {
+        return Ok(answers);
+    }
+    // On a busy machine Linux runs out of a program's margins too.
+    let programs: Vec<Contract> = doubtful.iter().map(|(contract, _)| (*contract).clone()).collect();
+    let again = run_under(batch, Which::Linux, &batch.linux, &programs)?;
+    let still = doubtful.iter().find(|(contract, key)| contradicts(contract, *key, &again));
+    let Some((still, _)) = still else {
+        return Ok(answers.into_iter().chain(again).collect());
+    };
+    println!(
+        "Linux answers {} otherwise than {}: it is asked for all",
+        still.name,
+        paths::shown(&expected::record_file())
+    );
+    linux_answers(batch, memory, &Record::default(), |_| true)
 }
 
 fn guest<'a>(batch: &'a Batch, kernel: Which, boot: &'a Path) -> Guest<'a> {

@@ -97,7 +97,7 @@ const STEPS: &[Step] = &[
     Step { name: "boot-linux", run: |consent, _| boot(Which::Linux, consent) },
     Step {
         name: "contracts",
-        run: |consent, _| contracts::run(&contracts::ContractsArguments::both(), consent).map(drop),
+        run: |consent, _| contracts::run(&contracts::ContractsArguments::recorded(), consent).map(drop),
     },
     Step { name: "oracle", run: |consent, _| contracts::oracle_check(consent) },
     Step {

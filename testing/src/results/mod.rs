@@ -52,6 +52,13 @@ impl Circumstances {
             qemu: version.to_owned(),
         }
     }
+
+    /// The series of Linux's releases, `6.1` of `linux-image-6.1.0-56-cloud-amd64`; empty where there is no Linux.
+    pub fn linux_series(&self) -> &str {
+        let version = self.linux.strip_prefix("linux-image-").unwrap_or_default();
+        let end = version.match_indices('.').nth(1).map_or(0, |(at, _)| at);
+        &version[..end]
+    }
 }
 
 /// A judge's results.
@@ -129,5 +136,16 @@ mod tests {
         assert_eq!(civil(0), (1970, 1, 1));
         assert_eq!(civil(19_782), (2024, 2, 29));
         assert_eq!(civil(20_777), (2026, 11, 20));
+    }
+
+    #[test]
+    fn the_series_of_linux_is_two_numbers_of_the_packages_name() {
+        let of = |linux: &str| {
+            let all =
+                Circumstances { date: String::new(), commit: String::new(), linux: linux.into(), qemu: String::new() };
+            all.linux_series().to_owned()
+        };
+        assert_eq!(of("linux-image-6.1.0-56-cloud-amd64"), "6.1");
+        assert_eq!(of(""), "");
     }
 }
