@@ -104,7 +104,10 @@ fn of_part(report: &Report, part: Part, asked: bool, style: Style) -> String {
     match part {
         Part::Cause => cause(report, style, out),
         Part::Remarks => remarks(&report.remarks, style, out),
-        Part::Triage => hypotheses(report, style, out),
+        Part::Triage => {
+            hypotheses(report, style, out);
+            changed(report, style, out);
+        }
         Part::Bt => {
             stacks::backtraces(&report.backtraces, style, asked, out);
             stacks::nameless(report, style, out);
@@ -215,6 +218,15 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
         if let Some(command) = found.next.first() {
             let _ = writeln!(out, "{}", super::command("           next: ", command, style));
         }
+    }
+}
+
+/// What was changed since a build that worked.
+fn changed(report: &Report, style: Style, out: &mut String) {
+    let Some(since) = &report.since else { return };
+    title(&since.title(), style, out);
+    for line in since.lines(CHANGED) {
+        let _ = writeln!(out, "  {}", wrap(&line, style.width.saturating_sub(6), "    "));
     }
 }
 
@@ -368,6 +380,8 @@ fn profiles(profiles: &[Profile], style: Style, out: &mut String) {
     }
 }
 
+/// Changed functions that are shown; `kwab triage` has more.
+const CHANGED: usize = 4;
 /// The tasks of the short form: those that run, and a few more.
 const FEW_TASKS: usize = 12;
 
