@@ -181,7 +181,9 @@ fn conclude(
     let roots = vec![PathBuf::from(".")];
     let lines = if finder.took_beside() { SourceLines::below(roots) } else { SourceLines::new(roots) };
     let trace = backtrace::backtrace(report, &ctx, lines);
-    list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, Overview::new(report, &trace))));
+    let registers = registers::registers(report, &ctx);
+    let overview = Overview::new(report, &trace, &registers);
+    list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, overview)));
     list(Slot::Backtrace, Arc::new(trace));
     if ctx.trace.len() > 1 && report.completeness.missing.iter().any(|gap| gap.what == "backtrace") {
         let mut report = report.clone();
@@ -189,7 +191,7 @@ fn conclude(
         send(Message::Head { generation, report: Arc::new(report) });
     }
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
-    list(Slot::Registers, Arc::new(registers::registers(report, &ctx)));
+    list(Slot::Registers, Arc::new(registers));
     list(Slot::Mappings, Arc::new(MappingsView::new(&ctx)));
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
