@@ -38,7 +38,7 @@ pub struct Overview {
     calls: Vec<Line>,
     log: Vec<Line>,
     registers: Vec<Line>,
-    /// Those of them that say how the processor was set up, which stand apart where there is room.
+    /// Those of them that say how the processor was set up, which only three columns have room for.
     set_up: Vec<Line>,
     /// Whose they are.
     registers_of: String,
@@ -157,7 +157,7 @@ impl Overview {
         let (registers, set_up, elsewhere) = (self.registers(), self.set_up(), self.elsewhere());
         let columns = match width {
             ..TWO => Vec::new(),
-            TWO..THREE => vec![vec![self.place(), registers, elsewhere], vec![self.calls(), self.log(), set_up]],
+            TWO..THREE => vec![vec![self.place(), registers, elsewhere], vec![self.calls(), self.log()]],
             _ => vec![vec![self.place(), registers], vec![self.calls(), elsewhere], vec![self.log(), set_up]],
         };
         let said = |parts: Vec<Part<'_>>| parts.into_iter().any(|part| !part.is_empty() && part.least > 0);
