@@ -1,8 +1,8 @@
 //! Decides which dumps are wanted by time and build, and which build is newer than another.
 //!
 //! A build is as old as the first dump of it: dumps know when they happened, and no tool here knows the history of a
-//! repository. A crash is new in a build if no dump of an older build has its signature, or the bug that triage finds in
-//! it: many bugs end in the same panic.
+//! repository. A crash is new in a build if no dump of an older build has its signature, or the bug that triage finds
+//! in it: many bugs end in the same panic.
 
 use std::collections::BTreeSet;
 

@@ -44,8 +44,8 @@ impl Store {
     }
 }
 
-/// Counts the dumps of each signature and bug in each build. A store without the index for it serves one list, which does not
-/// ask.
+/// Counts the dumps of each signature and bug in each build. A store without the index for it serves one list,
+/// which does not ask.
 fn tally(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     const IS_INDEXED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'dump_build')";
     const COUNT: &str = "INSERT INTO tally SELECT build, signature, alone, count(*), min(happened_ns), max(happened_ns)
