@@ -29,16 +29,23 @@ pub(crate) struct Triage {
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,
-    /// An earlier build that worked, of the kernel or the program that died: a file, or a build-id in the store. What
-    /// was changed since is said, those functions first that the death has to do with.
-    #[arg(long, value_name = "IMAGE|BUILD-ID")]
-    pub good: Option<PathBuf>,
+    #[command(flatten)]
+    pub good: GoodBuild,
     /// Show how each score is computed.
     #[arg(long)]
     pub explain: bool,
     /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
+}
+
+/// A build that worked.
+#[derive(Debug, Args)]
+pub(crate) struct GoodBuild {
+    /// An earlier build that worked, of the kernel or the program that died: a file, or a build-id in the store. What
+    /// was changed since is said, those functions first that the death has to do with.
+    #[arg(long = "good", value_name = "IMAGE|BUILD-ID")]
+    pub image: Option<PathBuf>,
 }
 
 /// Where symbols come from.
@@ -102,6 +109,8 @@ pub(crate) struct Tui {
     pub goto: Option<String>,
     #[command(flatten)]
     pub symbols: SymbolOptions,
+    #[command(flatten)]
+    pub good: GoodBuild,
     /// Initramfs or directory with the files behind the pages.
     #[arg(long, value_name = "INITRAMFS|DIR")]
     pub backing: Option<PathBuf>,

@@ -195,6 +195,8 @@ pub(crate) struct Inspect {
     pub wide: bool,
     #[command(flatten)]
     pub symbols: crate::analyses::SymbolOptions,
+    #[command(flatten)]
+    pub good: crate::analyses::GoodBuild,
     /// Print the result as JSON; `kwab schema` prints its schema.
     #[arg(long)]
     pub json: bool,
@@ -414,6 +416,8 @@ pub(crate) struct ReportFile {
     /// Directory with sources, for source paths that do not exist on this machine; may be given several times.
     #[arg(long, value_name = "DIR")]
     pub source: Vec<PathBuf>,
+    #[command(flatten)]
+    pub good: crate::analyses::GoodBuild,
     /// Overwrite an existing file.
     #[arg(short, long)]
     pub force: bool,
@@ -531,7 +535,7 @@ pub(crate) struct List {
     /// List only dumps of this build: the beginning of its build-id or commit, or the kernel's name and version.
     #[arg(long, value_name = "BUILD")]
     pub build: Option<String>,
-    /// List only crashes of the newest build, or of --build, whose signature no older build has.
+    /// List only crashes of the newest build, or of --build, whose signature or bug no older build has.
     #[arg(long)]
     pub regressions: bool,
 }

@@ -89,3 +89,17 @@ fn what_is_not_an_image_and_an_image_without_symbols_are_refused() {
     let refused = text(&diff(folder.path(), [&old, &bare], &[], 2).stderr);
     assert!(refused.contains("bare"), "{refused}");
 }
+
+#[test]
+fn a_build_that_worked_is_named_to_every_command_that_judges_and_the_dumps_own_is_refused() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
+    let own = ["--good", "docs/first/symbols/kernel.debug"];
+    for command in [&["triage"][..], &["inspect"], &["report", "-o", "-"]] {
+        let output = run(root, &[command, &["docs/first/crash.kwab"], &own].concat());
+        assert_eq!(output.status.code(), Some(2), "{command:?}: {}", text(&output.stderr));
+        let said = text(&output.stderr);
+        assert!(said.contains("kernel.debug: --good: is the build that the dump is of"), "{command:?}: {said}");
+    }
+    let output = run(root, &["inspect", "docs/first/crash.kwab", "--good", "nowhere"]);
+    assert!(text(&output.stderr).contains("nowhere: --good: is neither a file nor a build-id"), "{output:?}");
+}

@@ -13,6 +13,8 @@ use crate::theme::Tone;
 pub struct Line {
     /// The pieces, left to right.
     pub pieces: Vec<(Tone, String)>,
+    /// The number of the piece that is left out where the line is wider than its room.
+    spare: Option<usize>,
 }
 
 impl Line {
@@ -33,6 +35,13 @@ impl Line {
         self
     }
 
+    /// The same with a piece that is left out where the line would be broken because of it.
+    #[must_use]
+    pub fn and_spare(mut self, tone: Tone, text: impl Into<String>) -> Self {
+        self.spare = Some(self.pieces.len());
+        self.and(tone, text)
+    }
+
     /// A name, padded, and its value.
     pub fn field(name: &str, value: impl Into<String>) -> Self {
         Self::of(Tone::Dim, format!("{name:<9} ")).and(Tone::Plain, value)
@@ -50,6 +59,11 @@ impl Line {
         let width = width.max(1);
         let indent = if indent * 2 > width { 0 } else { indent };
         let text = self.text();
+        if let Some(spare) = self.spare.filter(|_| text.width() > width) {
+            let mut shorter = Self { spare: None, ..self.clone() };
+            shorter.pieces.remove(spare);
+            return shorter.wrapped(width, indent);
+        }
         let words = break_words(WordSeparator::AsciiSpace.find_words(&text), width - indent);
         let lines = wrap_first_fit(&words, &[width as f64, (width - indent) as f64]);
         let mut pieces = self.pieces.iter().map(|(tone, text)| (*tone, text.as_str()));
@@ -57,9 +71,13 @@ impl Line {
         let line = |(number, words): (usize, &[Word<'_>])| {
             let mut line = if number == 0 || indent == 0 { Self::default() } else { Self::plain(" ".repeat(indent)) };
             let mut left: usize = words.iter().map(|word| word.word.len() + word.whitespace.len()).sum();
+            let mut room = width.saturating_sub(line.text().width());
             while let Some((tone, text)) = piece.filter(|_| left > 0) {
                 let (here, rest) = text.split_at(left.min(text.len()));
-                line.push(tone, here);
+                // Only blanks at the end reach beyond the width.
+                let seen = if here.width() <= room { here } else { take(here, room).trim_end_matches(' ') };
+                line.push(tone, seen);
+                room = room.saturating_sub(here.width());
                 left -= here.len();
                 piece = if rest.is_empty() { pieces.next() } else { Some((tone, rest)) };
             }
@@ -112,6 +130,26 @@ pub fn cut(text: &str, width: usize) -> String {
     }
 }
 
+/// As [`cut`], but of the place of a source line, `file:line`, the end stays, which says most.
+#[must_use]
+pub fn cut_cell(text: &str, width: usize) -> String {
+    let place = text.trim_start();
+    let is_place = place.rsplit_once(':').is_some_and(|(file, line)| {
+        file.contains('.') && !file.contains(' ') && !line.is_empty() && line.bytes().all(|byte| byte.is_ascii_digit())
+    });
+    let wide = text.width();
+    if !is_place || wide <= width || width < 2 {
+        return cut(text, width);
+    }
+    let blanks = &text[..text.len() - place.len()];
+    let Some(room) = width.checked_sub(blanks.len() + 1).filter(|room| *room > 0) else { return cut(text, width) };
+    let mut from = place.len();
+    for (at, _) in place.char_indices().rev().take_while(|(at, _)| place[*at..].width() <= room) {
+        from = at;
+    }
+    format!("{blanks}…{}", &place[from..])
+}
+
 /// `text` in exactly `width` columns.
 #[must_use]
 pub fn pad(text: &str, width: usize, right: bool) -> String {
@@ -150,6 +188,27 @@ mod tests {
         let long = Line::plain("x".repeat(25)).wrapped(10, 2);
         assert!(long.iter().all(|line| width(&line.text()) <= 10), "{long:?}");
         assert_eq!(long.iter().map(|line| line.text().trim().len()).sum::<usize>(), 25);
+    }
+
+    #[test]
+    fn of_a_source_line_the_end_stays_and_of_anything_else_the_beginning() {
+        assert_eq!(cut_cell("kernel/machine/src/inject.rs:54", 20), "…ne/src/inject.rs:54");
+        assert_eq!(cut_cell("  kernel/src/sched/mod.rs:289", 16), "  …ed/mod.rs:289");
+        assert_eq!(cut_cell("a/b.rs:7", 20), "a/b.rs:7");
+        assert_eq!(cut_cell("[    0.008668] Linux version 6.1", 12), "[    0.0086…");
+        assert_eq!(cut_cell("kernel::sched::schedule+0x50c", 10), "kernel::s…");
+        for width in 0..9 {
+            assert!(super::width(&cut_cell("  ab.rs:1234567", width)) <= width);
+        }
+    }
+
+    #[test]
+    fn a_spare_piece_is_left_out_where_the_line_would_break_and_blanks_at_an_end_need_no_room() {
+        let line = Line::of(Tone::Dim, "41fd15: ").and(Tone::Code, "mov rax,[rcx]   ").and_spare(Tone::Dim, "48 8b 01");
+        let shown = |width| line.wrapped(width, 2).iter().map(Line::text).collect::<Vec<_>>();
+        assert_eq!(shown(40), ["41fd15: mov rax,[rcx]   48 8b 01"]);
+        assert_eq!(shown(30), ["41fd15: mov rax,[rcx]   "]);
+        assert_eq!(shown(22), ["41fd15: mov rax,[rcx]"]);
     }
 
     #[test]

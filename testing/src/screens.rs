@@ -86,7 +86,7 @@ impl<'f> Terminal<'f> {
         let mut before = String::new();
         loop {
             thread::sleep(PAUSE);
-            let seen = self.tmux(&["capture-pane", "-e", "-p"]).capture()?.stdout;
+            let seen = self.tmux(&["capture-pane", "-e", "-p", "-N"]).capture()?.stdout;
             let loading = seen.contains("loading") || seen.trim().is_empty();
             if (seen == before && !loading) || started.elapsed() > LONGEST {
                 ensure!(!seen.trim().is_empty(), "the screen stays empty");

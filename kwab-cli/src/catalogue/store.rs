@@ -55,8 +55,8 @@ const SPARE_CACHE: i32 = 16 << 10;
 
 /// Paths have NUL for `/`, so that their order is that of a walk. `alone` is the group of a dump by itself, `bug` the
 /// one that it is in beside the other dumps of its death, `weight` whether it counts as a death of its own there, and
-/// `build` the build-id, else the commit, else the kernel. `tally` is what [`groups`] counts of each signature in each
-/// build, so that a question about a million dumps reads thousands of rows.
+/// `build` the build-id, else the commit, else the kernel. `tally` is what [`groups`] counts of each signature and
+/// bug in each build, so that a question about a million dumps reads thousands of rows.
 const TABLES: &str = "
 CREATE TABLE state (settled INTEGER NOT NULL, files INTEGER NOT NULL);
 CREATE TABLE folder (
@@ -79,10 +79,10 @@ CREATE TABLE dump (
     undated INTEGER NOT NULL, alone INTEGER NOT NULL, bug INTEGER NOT NULL, weight INTEGER NOT NULL,
     PRIMARY KEY (file, position)) WITHOUT ROWID;
 CREATE TABLE tally (
-    build TEXT NOT NULL, signature TEXT NOT NULL, dumps INTEGER NOT NULL, first_ns INTEGER NOT NULL,
-    last_ns INTEGER NOT NULL, PRIMARY KEY (build, signature)) WITHOUT ROWID;
+    build TEXT NOT NULL, signature TEXT NOT NULL, bug INTEGER NOT NULL, dumps INTEGER NOT NULL,
+    first_ns INTEGER NOT NULL, last_ns INTEGER NOT NULL, PRIMARY KEY (build, signature, bug)) WITHOUT ROWID;
 CREATE INDEX dump_bug ON dump (bug, undated, wall_ns, boot, mono_ns, weight, sound, score, signature);
-CREATE INDEX dump_build ON dump (build, signature, happened_ns);
+CREATE INDEX dump_build ON dump (build, signature, happened_ns, alone);
 CREATE INDEX dump_time ON dump (happened_ns);
 CREATE INDEX dump_log ON dump (process, pid, cpu) WHERE source = 'log';
 CREATE INDEX dump_pair ON dump (bug) WHERE weight = 0 OR bug <> alone;";

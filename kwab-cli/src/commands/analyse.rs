@@ -175,7 +175,7 @@ fn run_triage(arguments: &TriageArguments, color: Color) -> Result<ExitCode> {
     let case = dump.case();
     let images = load_images(&case, &arguments.symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);
-    let changes = arguments.good.as_ref().map(|good| builds::since(good, &case, &images.symbols)).transpose()?;
+    let changes = builds::since(&arguments.good, &case, &images.symbols)?;
     let triage = triage_since(&case, &images.symbols, &backing, changes.as_ref(), &named);
     let report = TriageReport::of(triage, &file);
     let style = Style::of_stdout(color, false);

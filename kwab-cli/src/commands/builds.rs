@@ -1,15 +1,17 @@
-//! Two builds of an image: `kwab diff OLD NEW` and `kwab triage --good OLD`.
+//! Two builds of an image: `kwab diff OLD NEW`, and `--good OLD` of the commands that judge a dump.
 
 use std::path::Path;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, bail, ensure};
+use anyhow::Result;
+use kwab::analysis::changes_since;
 use kwab::builds::{BuildChanges, changes};
 use kwab::model::Case;
-use kwab::symbols::{Finder, Image, IndexCache, Symbols, Wanted};
+use kwab::symbols::{Image, IndexCache, Symbols};
 
+use crate::analyses::GoodBuild;
 use crate::cli::Diff;
-use crate::failure::{FINDINGS, about, shown};
+use crate::failure::{FINDINGS, about};
 use crate::output::{self, Style};
 use crate::{pager, render};
 
@@ -36,41 +38,8 @@ pub(super) fn diff(arguments: &Diff, style: Style) -> Result<ExitCode> {
     Ok(ExitCode::from(if found.differing > 0 { FINDINGS } else { 0 }))
 }
 
-/// What differs between a build that worked and the one that a dump is of.
-pub(super) fn since(good: &Path, case: &Case<'_>, symbols: &Symbols) -> Result<BuildChanges> {
-    let old = named(good)?;
-    let loaded = symbols.loaded();
-    let id = case.identities.first().and_then(|identity| identity.kernel_build_id);
-    let is_same = |image: &Image| image.file_name() == old.file_name();
-    let is_kernels = |image: &Image| id.is_some() && image.build_id().map(|own| own.0) == id.map(<[u8]>::to_vec);
-    let new = loaded.iter().find(|loaded| is_same(&loaded.image));
-    let new = new.or_else(|| loaded.iter().find(|loaded| is_kernels(&loaded.image)));
-    let new = new.or_else(|| loaded.iter().find(|loaded| loaded.pid.is_none()));
-    let new = new.context("--good: the image that the dump is of was not found; name it with --symbols")?;
-    ensure!(
-        old.build_id().is_none() || old.build_id() != new.image.build_id(),
-        "--good: {} is the build that the dump is of",
-        shown(good)
-    );
-    changes(&old, &new.image).map_err(|error| about(good, format!("--good: {error}")))
-}
-
-/// The image of a file, or with a build-id.
-fn named(good: &Path) -> Result<Image> {
-    if good.exists() {
-        return Ok(Image::open(good, &IndexCache::of_user())?);
-    }
-    let Some(id) = good.to_str().and_then(bytes) else {
-        bail!("{}: --good: is neither a file nor a build-id", shown(good));
-    };
-    let wanted = Wanted { build_id: Some(&id), name: None };
-    let found = Finder::new(Vec::new(), false).find(wanted).with_context(|| format!("--good: {}", shown(good)))?;
-    Ok(Image::from_bytes(found, &IndexCache::of_user())?)
-}
-
-/// The bytes of a number in hexadecimal.
-fn bytes(text: &str) -> Option<Vec<u8>> {
-    let digits: Option<Vec<u32>> = text.chars().map(|c| c.to_digit(16)).collect();
-    let pairs = digits.filter(|digits| digits.len() >= 8 && digits.len().is_multiple_of(2))?;
-    Some(pairs.chunks_exact(2).filter_map(|pair| u8::try_from(pair[0] * 16 + pair[1]).ok()).collect())
+/// What differs between the build that worked, if one was named, and the one that a dump is of.
+pub(super) fn since(good: &GoodBuild, case: &Case<'_>, symbols: &Symbols) -> Result<Option<BuildChanges>> {
+    let Some(image) = &good.image else { return Ok(None) };
+    changes_since(image, case, symbols).map(Some).map_err(|error| about(image, format!("--good: {error}")))
 }

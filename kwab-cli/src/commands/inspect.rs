@@ -1,4 +1,4 @@
-//! `kwab inspect DUMP|- [--section PART,…] [--symbols PATH] [-n ROWS] [--wide] [--json]`
+//! `kwab inspect DUMP|- [--section PART,…] [--symbols PATH] [--good OLD] [-n ROWS] [--wide] [--json]`
 //!
 //! The page a tired kernel developer wants first: the first hypotheses of the triage, what died, where and why, then
 //! backtrace, code, registers, memory map, system calls, events, profiles, tasks and log, and at the end what is
@@ -11,10 +11,10 @@ use std::process::ExitCode;
 use anyhow::Result;
 use kwab::model::{Depth, Dump, DumpFile};
 use kwab::report::command;
-use kwab::report::inspect::{Options, Report, conclude, inspect};
+use kwab::report::inspect::{Options, Report, conclude_since, inspect};
 
 use super::analyse::{check_sources, load_images, source_lines};
-use super::{open_file, tell_others};
+use super::{builds, open_file, tell_others};
 use crate::cli::{Color, Inspect};
 use crate::failure::{DAMAGED, shown};
 use crate::output::{self, Style};
@@ -64,6 +64,8 @@ fn report(arguments: &Inspect) -> Result<Report> {
     let case = dump.case();
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, arguments.which.number);
-    conclude(&mut report, &case, &images.symbols, &mut source_lines(symbols), &named);
+    let changes = builds::since(&arguments.good, &case, &images.symbols)?;
+    let sources = &mut source_lines(symbols);
+    conclude_since(&mut report, &case, &images.symbols, changes.as_ref(), sources, &named);
     Ok(report)
 }

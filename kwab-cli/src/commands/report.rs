@@ -1,4 +1,4 @@
-//! `kwab report DUMP|LOG|- [-o FILE|-] [--md] [--symbols PATH] [-n ROWS] [--force]`
+//! `kwab report DUMP|LOG|- [-o FILE|-] [--md] [--symbols PATH] [--good OLD] [-n ROWS] [--force]`
 //!
 //! An inspection to send to a colleague who has no kwab: one HTML file of less than 2 MB that needs no network and no
 //! other file, with triage, backtraces, registers, a timeline with a lane per processor, address space, calls and log;
@@ -14,10 +14,11 @@ use anyhow::Result;
 use kwab::causes::Causes;
 use kwab::report::command;
 use kwab::report::html::{Contents, Held, html};
-use kwab::report::inspect::{Options, conclude};
+use kwab::report::inspect::{Options, conclude_since};
 use kwab::report::markdown::markdown;
 
 use super::analyse::{check_sources, load_images, source_lines};
+use super::builds;
 use super::inspect::inspected;
 use crate::analyses::SymbolOptions;
 use crate::cli::ReportFile;
@@ -40,7 +41,8 @@ pub(crate) fn run(arguments: &ReportFile) -> Result<ExitCode> {
     let images = load_images(&case, symbols)?;
     let named = command::arguments(&arguments.dump, number);
     let sources = &mut source_lines(symbols);
-    let triage = &conclude(&mut report, &case, &images.symbols, sources, &named);
+    let changes = builds::since(&arguments.good, &case, &images.symbols)?;
+    let triage = &conclude_since(&mut report, &case, &images.symbols, changes.as_ref(), sources, &named);
     let causes = (!arguments.md).then(|| Causes::of(&dump));
     let contents = Contents { report: &report, triage, causes: causes.as_ref(), held: Held::of(&dump), rows };
     let text = if arguments.md { markdown(&contents) } else { html(&contents) };

@@ -1,4 +1,4 @@
-//! `kwab tui PATH… [--goto ADDRESS] [--symbols PATH] [--backing INITRAMFS|DIR] [--no-mouse]`
+//! `kwab tui PATH… [--goto ADDRESS] [--symbols PATH] [--good OLD] [--backing INITRAMFS|DIR] [--no-mouse]`
 //!
 //! Browses crashes in the terminal. Status 0 when the user quits, 2 when a path is not there or there is no terminal.
 
@@ -28,6 +28,7 @@ pub(crate) fn run(arguments: &Tui, color: Color) -> Result<ExitCode> {
             force: arguments.symbols.force,
             kept: true,
             backing: arguments.backing.clone(),
+            good: arguments.good.image.clone(),
             is_asked: false,
         },
         goto,

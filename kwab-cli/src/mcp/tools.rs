@@ -195,7 +195,7 @@ impl Section {
     /// The keys of the report that hold it.
     const fn keys(self) -> &'static [&'static str] {
         match self {
-            Self::Triage => &["hypotheses"],
+            Self::Triage => &["hypotheses", "since"],
             Self::Cause => &["cause"],
             Self::Bt => &["backtraces", "nameless", "stacks"],
             Self::Code => &["code"],

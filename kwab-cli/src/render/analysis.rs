@@ -68,9 +68,7 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     if report.hypotheses.is_empty() {
         let _ = writeln!(out, "no hypothesis: nothing in the {source} supports one");
     }
-    let is_told = !report.since.as_ref().is_none_or(|since| since.functions.is_empty())
-        && report.hypotheses.iter().any(|found| found.is_bug);
-    if let Some(since) = report.since.as_ref().filter(|_| !is_told) {
+    if let Some(since) = report.untold_changes() {
         changed_since(&mut out, since, style);
     }
     if let Some(undecided) = &report.undecided {
@@ -90,18 +88,9 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
 
 /// What was changed since a build that worked, where no hypothesis has it among its evidence.
 fn changed_since(out: &mut String, since: &Since, style: Style) {
-    let good: String = since.good.chars().take(8).collect();
-    let head = format!(" Δ  changed since build {good}…, which worked:");
-    if since.functions.is_empty() {
-        wrap(out, &format!("{head} "), "the code of no function", style);
-        return;
-    }
-    let _ = writeln!(out, "{head}");
-    for function in &since.functions {
-        wrap(out, &format!("{}- ", " ".repeat(INDENT)), &function.in_words(), style);
-    }
-    if since.more > 0 {
-        wrap(out, &" ".repeat(INDENT), &format!("- {} more: kwab diff shows all", since.more), style);
+    let _ = writeln!(out, " Δ  {}:", since.title());
+    for line in since.lines(usize::MAX - 1) {
+        wrap(out, &format!("{}- ", " ".repeat(INDENT)), &line, style);
     }
 }
 

@@ -104,7 +104,10 @@ fn of_part(report: &Report, part: Part, asked: bool, style: Style) -> String {
     match part {
         Part::Cause => cause(report, style, out),
         Part::Remarks => remarks(&report.remarks, style, out),
-        Part::Triage => hypotheses(report, style, out),
+        Part::Triage => {
+            hypotheses(report, style, out);
+            changed(report, style, out);
+        }
         Part::Bt => {
             stacks::backtraces(&report.backtraces, style, asked, out);
             stacks::nameless(report, style, out);
@@ -218,6 +221,15 @@ fn hypotheses(report: &Report, style: Style, out: &mut String) {
     }
 }
 
+/// What was changed since a build that worked.
+fn changed(report: &Report, style: Style, out: &mut String) {
+    let Some(since) = &report.since else { return };
+    title(&since.title(), style, out);
+    for line in since.lines(CHANGED) {
+        let _ = writeln!(out, "  {}", wrap(&line, style.width.saturating_sub(6), "    "));
+    }
+}
+
 fn remarks(remarks: &[Remark], style: Style, out: &mut String) {
     if remarks.is_empty() {
         return;
@@ -314,9 +326,14 @@ fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
         return;
     }
     title(name, style, out);
-    let timed = rows.iter().all(|row| row.ns.is_some());
+    // A call of which only the number was recorded has neither a time nor a processor, and hides those of no other.
+    let is_of_log = rows.iter().any(|row| row.line.is_some());
+    let timed =
+        if is_of_log { rows.iter().all(|row| row.ns.is_some()) } else { rows.iter().any(|row| row.ns.is_some()) };
     let base = rows.iter().filter_map(|row| row.ns).min().unwrap_or(0);
-    let several_cpus = rows.iter().any(|row| row.cpu != rows[0].cpu);
+    let mut cpus = rows.iter().filter_map(|row| row.cpu);
+    let first = cpus.next();
+    let several_cpus = cpus.any(|cpu| Some(cpu) != first);
     let several_pids = rows.iter().any(|row| row.pid != rows[0].pid);
     let is_same = |a: &EventRow, b: &EventRow| (&a.text, a.pid, a.cpu) == (&b.text, b.pid, b.cpu);
     for same in rows.chunk_by(is_same) {
@@ -330,6 +347,7 @@ fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
             (_, _, Some(line)) => {
                 let _ = write!(text, "{line:>7}  ");
             }
+            (true, None, None) => text.push_str(&" ".repeat("+0.000000  ".len())),
             _ => {}
         }
         if several_cpus {
@@ -368,6 +386,8 @@ fn profiles(profiles: &[Profile], style: Style, out: &mut String) {
     }
 }
 
+/// Changed functions that are shown; `kwab triage` has more.
+const CHANGED: usize = 4;
 /// The tasks of the short form: those that run, and a few more.
 const FEW_TASKS: usize = 12;
 

@@ -213,8 +213,8 @@ impl Crash {
         &mut self.tabs
     }
 
-    /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording are
-    /// selected.
+    /// Takes a list that is shown for the first time: without a chosen row, the last moments of a recording or
+    /// what the list begins with are selected.
     pub(super) fn install(&mut self, slot: Slot, view: Arc<dyn View>) {
         let death = self.report.as_ref().and_then(|report| report.cause.as_ref()?.line);
         let list = self.lists.entry(slot).or_default();
@@ -231,6 +231,8 @@ impl Crash {
         } else if !list.placed && list.selected == 0 && GROWING.contains(&slot) {
             let death = death.and_then(|line| view.find(&Target::Line(line)));
             list.selected = death.unwrap_or_else(|| view.len().saturating_sub(1));
+        } else if !list.placed && list.selected == 0 {
+            list.selected = view.first();
         }
         list.placed = true;
         self.replace(slot, view);

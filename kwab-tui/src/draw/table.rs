@@ -2,11 +2,12 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::style::Modifier;
 
 use super::paint::put;
 use crate::app::App;
 use crate::app::layout::Layout;
-use crate::text::{cut, pad, width};
+use crate::text::{cut_cell, pad, width};
 use crate::theme::Tone;
 use crate::view::{Column, Slot, View};
 
@@ -94,10 +95,12 @@ pub(super) fn draw_row(app: &App, drawn: &Drawn<'_>, area: Rect, line: u16, buff
     {
         if let Some((tone, text)) = drawn.row.cells.get(index) {
             let style = theme.style(*tone);
-            let style = if drawn.here { style.patch(base) } else { style };
+            // Dim letters on the bar of the selected row can hardly be read.
+            let style = if drawn.here { style.remove_modifier(Modifier::DIM).patch(base) } else { style };
             // Only the column that takes the rest can be wider than its cells.
             let text = if column.width == 0 && drawn.left > 0 { skip(text, drawn.left) } else { text.as_str() };
-            let shown = if column.right { pad(text, usize::from(*wide), true) } else { cut(text, usize::from(*wide)) };
+            let wide = usize::from(*wide);
+            let shown = if column.right { pad(text, wide, true) } else { cut_cell(text, wide) };
             put(buffer, area, at, line, &shown, style);
         }
         at += wide + 1;
@@ -164,9 +167,7 @@ fn byte_cursor(app: &App, look: &crate::view::Look, line: usize, widths: &[u16],
     let columns = [Some(column), Some(column + 1), (widths[2] > 0).then_some(text)];
     for column in columns.into_iter().flatten().filter(|column| *column < area.width) {
         if let Some(cell) = buffer.cell_mut((area.x + column, row)) {
-            cell.set_style(
-                style.remove_modifier(ratatui::style::Modifier::REVERSED).add_modifier(ratatui::style::Modifier::BOLD),
-            );
+            cell.set_style(style.remove_modifier(Modifier::REVERSED).add_modifier(Modifier::BOLD));
         }
     }
 }

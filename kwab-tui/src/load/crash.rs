@@ -5,13 +5,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use kwab::analysis::verify::Backing;
-use kwab::analysis::{Context, images, triage};
+use kwab::analysis::{Context, changes_since, images, triage_since};
+use kwab::builds::BuildChanges;
 use kwab::causes::Causes;
 use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
 use kwab::model::payloads::Payloads;
-use kwab::model::{Depth, Dump, DumpFile, OpenError};
+use kwab::model::{Case, Depth, Dump, DumpFile, OpenError};
 use kwab::report::check::check;
 use kwab::report::inspect::{Options, Report, inspect};
 use kwab::symbols::{Finder, IndexCache, SourceLines, Symbols};
@@ -172,13 +173,17 @@ fn conclude(
     if !found.symbols.loaded().is_empty() {
         list(Slot::Tasks, Arc::new(tasks::tasks(&case, &found.symbols)));
     }
-    let concluded = triage(&case, &found.symbols, &backing, name);
+    let changes = changes(generation, sources, &case, &found.symbols, send);
+    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
+    let concluded = triage_since(&case, &found.symbols, &backing, changes.as_ref(), name);
     let ctx = Context::new(&case, &found.symbols, &backing);
     // What an image that came with the dump records is not read from anywhere.
     let roots = vec![PathBuf::from(".")];
     let lines = if finder.took_beside() { SourceLines::below(roots) } else { SourceLines::new(roots) };
     let trace = backtrace::backtrace(report, &ctx, lines);
-    list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, Overview::new(report, &trace))));
+    let registers = registers::registers(report, &ctx);
+    let overview = Overview::new(report, &trace, &registers);
+    list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, overview)));
     list(Slot::Backtrace, Arc::new(trace));
     if ctx.trace.len() > 1 && report.completeness.missing.iter().any(|gap| gap.what == "backtrace") {
         let mut report = report.clone();
@@ -186,7 +191,7 @@ fn conclude(
         send(Message::Head { generation, report: Arc::new(report) });
     }
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
-    list(Slot::Registers, Arc::new(registers::registers(report, &ctx)));
+    list(Slot::Registers, Arc::new(registers));
     list(Slot::Mappings, Arc::new(MappingsView::new(&ctx)));
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
@@ -197,6 +202,19 @@ fn conclude(
     if let Some(said) = of_symbols(generation, sources, &found.symbols, problem.as_ref()) {
         send(said);
     }
+}
+
+/// What was changed since the build that worked, if one was named.
+fn changes(
+    generation: u64,
+    sources: &Sources,
+    case: &Case<'_>,
+    symbols: &Symbols,
+    send: &mut dyn FnMut(Message),
+) -> Option<BuildChanges> {
+    let good = sources.good.as_deref()?;
+    let found = changes_since(good, case, symbols);
+    found.map_err(|error| send(Message::Failed { generation, text: format!("{}: {error}", good.display()) })).ok()
 }
 
 /// What has come of the images that the user named.

@@ -43,6 +43,8 @@ pub struct Sources {
     pub is_asked: bool,
     /// Initramfs or directory with the files behind pages.
     pub backing: Option<PathBuf>,
+    /// An earlier build that worked: a file, or a build-id in the store.
+    pub good: Option<PathBuf>,
 }
 
 /// Something to do.

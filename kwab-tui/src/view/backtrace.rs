@@ -283,7 +283,8 @@ fn disassembly(ip: u64, pid: Option<u32>, space: &Space<'_, '_>, ctx: &Context<'
         let hex: Vec<String> = instruction.bytes.iter().map(|byte| format!("{byte:02x}")).collect();
         let tone = if here { Tone::Alarm } else { Tone::Code };
         let line = Line::of(if here { Tone::Alarm } else { Tone::Dim }, format!("{mark} {:x}: ", instruction.addr));
-        let line = line.and(tone, format!("{:<28}", instruction.text)).and(Tone::Dim, format!("  {}", hex.join(" ")));
+        let line = line.and(tone, format!("{:<28}", instruction.text));
+        let line = line.and_spare(Tone::Dim, format!("  {}", hex.join(" ")));
         let said = if here && at_death { instruction.explain() } else { String::new() };
         if said.is_empty() { line } else { line.and(Tone::Care, format!("  {said}")) }
     });

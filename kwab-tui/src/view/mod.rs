@@ -158,6 +158,10 @@ pub trait View: Send + Sync {
     fn is_empty(&self) -> bool {
         self.len() == 0
     }
+    /// The row that is selected when the list is first shown.
+    fn first(&self) -> usize {
+        0
+    }
     /// Cells of a row; `index` is less than `len`.
     fn row(&self, index: usize, look: &Look) -> Row;
     /// What is shown beside or below a row.

@@ -5,10 +5,11 @@
 //! enough; where it is high enough too, they have more lines, and registers and the stacks of other processors and
 //! tasks follow. On a narrow one the first parts stand below the list while the first row is selected.
 
-use kwab::report::inspect::{RegisterRow, Report};
+use kwab::report::inspect::Report;
 
+use super::View as _;
 use super::table::Table;
-use crate::text::{Line, cut, width};
+use crate::text::{Line, cut_cell, width};
 use crate::theme::Tone;
 
 /// Frames that are shown at least.
@@ -23,6 +24,8 @@ const TWO: u16 = 110;
 const THREE: u16 = 180;
 /// Functions of another stack that are shown.
 const INNERMOST: usize = 4;
+/// The first of the registers of x86-64 that programs do not compute with, in the order of dumps.
+const SET_UP: &str = "orig_rax";
 /// Blanks between columns.
 const GAP: usize = 3;
 
@@ -35,6 +38,8 @@ pub struct Overview {
     calls: Vec<Line>,
     log: Vec<Line>,
     registers: Vec<Line>,
+    /// Those of them that say how the processor was set up, which only three columns have room for.
+    set_up: Vec<Line>,
     /// Whose they are.
     registers_of: String,
     elsewhere: Vec<Line>,
@@ -78,7 +83,7 @@ impl Overview {
     /// Takes the frames of the crashed thread with the code of the innermost, the end of what was recorded, and where
     /// others stood.
     #[must_use]
-    pub fn new(report: &Report, trace: &Table) -> Self {
+    pub fn new(report: &Report, trace: &Table, registers: &Table) -> Self {
         let rows = trace.rows.iter().skip(1);
         let rows = rows.take_while(|row| !cell(row, 0).is_empty());
         // What the compiler's own library inlined says nothing about the place.
@@ -89,12 +94,18 @@ impl Overview {
         let nameless = report.nameless.iter().map(|text| Line::of(Tone::Dim, text.clone()));
         let calls = folded(report.syscalls.iter().map(|row| row.text.as_str()));
         let log = report.log.iter().rev().take(MOST).rev();
+        let of_death = report.registers.first().map_or(0, |set| set.registers.len());
+        let rows = registers.rows.get(registers.first()..).unwrap_or_default();
+        let rows = &rows[..of_death.min(rows.len())];
+        let split = rows.iter().position(|row| cell(row, 0) == SET_UP).unwrap_or(rows.len());
+        let (general, set_up) = rows.split_at(split);
         Self {
             place,
             code: code.into_iter().chain(nameless).collect(),
             calls: calls.into_iter().map(|call| Line::of(Tone::Code, call)).collect(),
             log: log.map(|row| Line::of(tone_of(row.level), row.text.clone())).collect(),
-            registers: report.registers.first().into_iter().flat_map(|set| &set.registers).map(register).collect(),
+            registers: general.iter().map(register).collect(),
+            set_up: set_up.iter().map(register).collect(),
             registers_of: report.registers.first().map_or_else(String::new, |set| format!("registers, {}", set.title)),
             elsewhere: others(trace),
         }
@@ -143,11 +154,11 @@ impl Overview {
 
     /// What stands in each column.
     fn columns(&self, width: u16) -> Vec<Vec<Part<'_>>> {
-        let (registers, elsewhere) = (self.registers(), self.elsewhere());
+        let (registers, set_up, elsewhere) = (self.registers(), self.set_up(), self.elsewhere());
         let columns = match width {
             ..TWO => Vec::new(),
             TWO..THREE => vec![vec![self.place(), registers, elsewhere], vec![self.calls(), self.log()]],
-            _ => vec![vec![self.place(), registers], vec![self.calls(), elsewhere], vec![self.log()]],
+            _ => vec![vec![self.place(), registers], vec![self.calls(), elsewhere], vec![self.log(), set_up]],
         };
         let said = |parts: Vec<Part<'_>>| parts.into_iter().any(|part| !part.is_empty() && part.least > 0);
         if !columns.iter().any(|parts| said(parts.clone())) {
@@ -171,6 +182,10 @@ impl Overview {
 
     fn registers(&self) -> Part<'_> {
         Part { title: &self.registers_of, lines: &self.registers, least: 0, is_end: false, tail: &[] }
+    }
+
+    fn set_up(&self) -> Part<'_> {
+        Part { title: "control and segment registers", lines: &self.set_up, least: 0, is_end: false, tail: &[] }
     }
 
     fn elsewhere(&self) -> Part<'_> {
@@ -216,10 +231,13 @@ fn folded<'t>(texts: impl Iterator<Item = &'t str>) -> Vec<String> {
     all[all.len().saturating_sub(MOST)..].iter().map(text).collect()
 }
 
-/// A register in a line.
-fn register(row: &RegisterRow) -> Line {
-    let line = Line::of(Tone::Dim, format!("{:<8} ", row.name)).and(Tone::Plain, row.value.clone());
-    line.and(Tone::Dim, row.note.as_ref().map_or_else(String::new, |note| format!("  {note}")))
+/// A register in a line, with what it is.
+fn register(row: &super::table::TableRow) -> Line {
+    let line = Line::of(Tone::Dim, format!("{:<8} ", cell(row, 0))).and(Tone::Plain, cell(row, 1));
+    match cell(row, 2) {
+        "" => line,
+        what => line.and(Tone::Dim, format!("  {what}")),
+    }
 }
 
 /// The stacks behind the first one of the trace, each in a line: whose it is, and its innermost functions.
@@ -266,7 +284,7 @@ fn frame(row: &super::table::TableRow) -> Line {
 fn without_bytes(line: &Line) -> Line {
     let pieces = line.pieces.iter().filter(|(tone, _)| *tone != Tone::Dim);
     let pieces = pieces.map(|(tone, text)| (*tone, text.split_whitespace().collect::<Vec<_>>().join(" ") + "  "));
-    Line { pieces: pieces.collect() }
+    pieces.fold(Line::default(), |line, (tone, text)| line.and(tone, text))
 }
 
 /// Levels up to `warning` (syslog(2)) stand out.
@@ -285,7 +303,7 @@ fn append(mut line: Line, part: Option<&Line>, room: usize, gap: usize) -> Line 
         if left == 0 {
             break;
         }
-        let text = cut(text, left);
+        let text = cut_cell(text, left);
         left = left.saturating_sub(width(&text));
         line = line.and(*tone, text);
     }

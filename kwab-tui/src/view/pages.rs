@@ -200,6 +200,11 @@ impl View for PagesView {
         COLUMNS
     }
 
+    /// The first page that is accused of something.
+    fn first(&self) -> usize {
+        self.heats.iter().position(|heat| matches!(heat, Heat::Audit | Heat::Wrong)).unwrap_or(0)
+    }
+
     fn len(&self) -> usize {
         self.rows.len()
     }

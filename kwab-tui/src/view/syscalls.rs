@@ -23,6 +23,8 @@ pub struct SyscallsView {
     rows: Vec<u32>,
     /// Calls of a crash report, when there are no events of calls.
     report: Vec<EventRow>,
+    /// Whether the return of any call was recorded, so that it is known how long it took.
+    is_timed: bool,
 }
 
 impl SyscallsView {
@@ -31,7 +33,8 @@ impl SyscallsView {
     pub fn new(payloads: Arc<Payloads>, index: Arc<EventIndex>, report: &[EventRow]) -> Self {
         let rows: Vec<u32> = (0..).zip(&index.events).filter(|(_, event)| begins(event)).map(|(at, _)| at).collect();
         let report = if rows.is_empty() { report.to_vec() } else { Vec::new() };
-        Self { payloads, index, rows, report }
+        let is_timed = rows.iter().any(|row| index.events[*row as usize].pair != Event::ALONE);
+        Self { payloads, index, rows, report, is_timed }
     }
 
     fn event(&self, row: usize) -> Option<&Event> {
@@ -129,6 +132,7 @@ impl View for SyscallsView {
     fn has_column(&self, column: usize) -> bool {
         let names = |value: &dyn Fn(&EventRow) -> bool| self.report.iter().any(value);
         match column {
+            4 if self.report.is_empty() => self.is_timed,
             _ if self.report.is_empty() => true,
             0 | 4 => false,
             1 => names(&|call| call.cpu.is_some()),

@@ -65,6 +65,13 @@ impl View for Table {
         self.rows.len()
     }
 
+    /// The first frame or register, not the heading above it.
+    fn first(&self) -> usize {
+        let has_headings = matches!(self.slot, Slot::Backtrace | Slot::Registers);
+        let is_heading = |row: &TableRow| has_headings && row.row.cells.first().is_none_or(|(_, cell)| cell.is_empty());
+        self.rows.iter().position(|row| !is_heading(row)).unwrap_or(0)
+    }
+
     fn row(&self, index: usize, _look: &Look) -> Row {
         self.rows[index].row.clone()
     }

@@ -13,6 +13,8 @@ pub struct TriageView {
     triage: Triage,
     /// What of a long recording was not looked at.
     skipped: Vec<String>,
+    /// The functions that were changed since a build that worked, where no hypothesis lists them.
+    changed: Vec<String>,
     overview: Overview,
     rows: Vec<Item>,
 }
@@ -31,6 +33,9 @@ enum Item {
     Against(usize, usize),
     Weakened(usize, usize),
     Next(usize, usize),
+    /// What the functions below have in common: they were changed since a build that worked.
+    Changes,
+    Changed(usize),
     RuledOut(usize),
     Lacking(usize),
     Loss(usize),
@@ -60,10 +65,14 @@ impl TriageView {
             rows.extend((0..found.weakened.len()).map(|piece| Item::Weakened(at, piece)));
             rows.extend((0..found.next.len()).map(|piece| Item::Next(at, piece)));
         }
+        let changed: Option<Vec<String>> = triage.untold_changes().map(|since| since.lines(usize::MAX - 1));
+        rows.extend(changed.iter().map(|_| Item::Changes));
+        let changed = changed.unwrap_or_default();
+        rows.extend((0..changed.len()).map(Item::Changed));
         rows.extend((0..triage.ruled_out.len()).map(Item::RuledOut));
         rows.extend((0..triage.lacking.len()).map(Item::Lacking));
         rows.extend((0..triage.losses.len()).map(Item::Loss));
-        Self { triage, skipped, overview, rows }
+        Self { triage, skipped, changed, overview, rows }
     }
 
     /// What died, in a line.
@@ -90,6 +99,12 @@ impl TriageView {
             Item::Against(at, piece) => ("against", hypothesis(at).against[piece].text.clone(), Tone::Care),
             Item::Weakened(at, piece) => ("weaker", hypothesis(at).weakened[piece].clone(), Tone::Care),
             Item::Next(at, piece) => ("next", hypothesis(at).next[piece].clone(), Tone::Code),
+            Item::Changes => (
+                "changed",
+                self.triage.since.as_ref().map_or_else(String::new, |since| since.title() + ":"),
+                Tone::Plain,
+            ),
+            Item::Changed(at) => ("", format!("- {}", self.changed[at]), Tone::Plain),
             Item::RuledOut(at) => ("excluded", self.triage.ruled_out[at].clone(), Tone::Dim),
             Item::Lacking(at) => ("lacking", self.triage.lacking[at].clone(), Tone::Dim),
             Item::Loss(at) => ("lost", self.triage.losses[at].clone(), Tone::Care),

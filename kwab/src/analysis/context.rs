@@ -229,8 +229,12 @@ impl<'c, 'a> Context<'c, 'a> {
         const OWN: &[&str] = &["kwab", "kevlar"];
         let told = self.kernel_told().to_lowercase();
         if told.trim().is_empty() {
-            // A log that does not say whose it is, in words that this kernel does not use.
-            return self.case.source.as_ref().is_some_and(|source| matches!(source.dialect, Some(b"linux" | b"text")));
+            // A log that does not say whose it is, in words that this kernel does not use, or a file that Linux wrote.
+            return self
+                .case
+                .source
+                .as_ref()
+                .is_some_and(|source| matches!(source.dialect, Some(b"linux" | b"text" | b"elf-core" | b"minidump")));
         }
         !OWN.iter().any(|name| told.contains(name))
     }

@@ -33,10 +33,32 @@ pub struct Since {
 }
 
 impl Since {
+    /// What the functions have in common, in words.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let good: String = self.good.chars().take(8).collect();
+        format!("changed since build {good}…, which worked")
+    }
+
+    /// The changed functions, each in a line with what the death has to do with it, at most `most`, and how many more
+    /// there are; one line that says so when none was changed.
+    #[must_use]
+    pub fn lines(&self, most: usize) -> Vec<String> {
+        if self.functions.is_empty() {
+            return vec!["the code of no function".to_owned()];
+        }
+        let shown = if self.functions.len() > most + 1 { most } else { self.functions.len() };
+        let mut lines: Vec<String> = self.functions[..shown].iter().map(ListedFunction::in_words).collect();
+        match self.functions.len() - shown + self.more {
+            0 => {}
+            rest => lines.push(format!("{rest} more: kwab diff shows all")),
+        }
+        lines
+    }
+
     /// The changed functions as a fact; `None` when none was changed.
     pub(super) fn statement(&self) -> Option<Statement> {
-        let good: String = self.good.chars().take(8).collect();
-        Statement::listing(format!("changed since build {good}…, which worked"), self.functions.clone())
+        Statement::listing(self.title(), self.functions.clone())
     }
 }
 

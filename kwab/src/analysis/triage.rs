@@ -120,6 +120,13 @@ impl Triage {
     pub fn has_findings(&self) -> bool {
         self.hypotheses.iter().any(|found| found.is_bug) || (self.died && !self.deliberate)
     }
+
+    /// What was changed since a build that worked, where no hypothesis has it among its evidence.
+    #[must_use]
+    pub fn untold_changes(&self) -> Option<&Since> {
+        let is_evidence = self.hypotheses.iter().any(|found| found.is_bug);
+        self.since.as_ref().filter(|since| since.functions.is_empty() || !is_evidence)
+    }
 }
 
 /// Whether a rule is about what happened where the dump was taken, so that the location is a part of its finding.

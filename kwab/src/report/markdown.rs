@@ -8,7 +8,7 @@ use std::fmt::Write as _;
 
 use super::html::Contents;
 use super::inspect::{FrameRow, Report};
-use crate::analysis::Triage;
+use crate::analysis::{Since, Triage};
 use crate::plain;
 use crate::unwind::Trust;
 
@@ -96,6 +96,14 @@ fn triage(triage: &Triage) -> String {
         out.push_str("no hypothesis: nothing in the dump supports one\n");
     }
     more(&mut out, triage.hypotheses.len(), 3, "hypotheses");
+    // Among the evidence it may be cut, or there is no bug that it could be evidence of.
+    let title = |since: &Since| plain_text(&since.title(), SENTENCE);
+    if let Some(since) = triage.since.as_ref().filter(|since| !out.contains(&title(since))) {
+        let _ = writeln!(out, "\n{}:\n", title(since));
+        for line in since.lines(4) {
+            let _ = writeln!(out, "- {}", plain_text(&line, SENTENCE));
+        }
+    }
     out
 }
 

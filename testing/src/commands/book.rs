@@ -41,7 +41,7 @@ const SIZES: [(u16, u16); 3] = [(80, 24), (120, 40), (200, 60)];
 const VIEWS: &[(&str, &str, &[&str])] = &[
     ("list", "testing/dumps", &["j"]),
     ("overview", "docs/first/crash.kwab", &[]),
-    ("backtrace", "docs/first/crash.kwab", &["2", "j"]),
+    ("backtrace", "docs/first/crash.kwab", &["2"]),
     ("timeline", "testing/dumps/tlb-shootdown.kwab", &["5"]),
     ("memory", "testing/dumps/nx-tables.kwab", &["6", "v"]),
 ];
@@ -55,7 +55,7 @@ const RECORDING: &[Scene] = &[
     Scene { keys: &["Space"], seconds: 3.0 },
     Scene { keys: &["q", "C-l", "kwab tui docs/first/crash.kwab"], seconds: 1.5 },
     Scene { keys: &["Enter"], seconds: 5.0 },
-    Scene { keys: &["2", "j"], seconds: 4.0 },
+    Scene { keys: &["2"], seconds: 4.0 },
     Scene { keys: &["5"], seconds: 4.0 },
 ];
 /// Columns and rows of the recording.

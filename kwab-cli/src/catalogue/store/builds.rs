@@ -1,7 +1,8 @@
 //! Decides which dumps are wanted by time and build, and which build is newer than another.
 //!
 //! A build is as old as the first dump of it: dumps know when they happened, and no tool here knows the history of a
-//! repository. A signature is new in a build if no dump of an older build has it.
+//! repository. A crash is new in a build if no dump of an older build has its signature, or the bug that triage finds
+//! in it: many bugs end in the same panic.
 
 use std::collections::BTreeSet;
 
@@ -17,7 +18,7 @@ pub(crate) struct Wanted {
     pub since_ns: Option<i64>,
     /// Those of a build: the beginning of its build-id or commit, or the kernel's name and version.
     pub build: Option<String>,
-    /// Crashes of that build, or of the newest one, whose signature no older build has.
+    /// Crashes of that build, or of the newest one, whose signature or bug no older build has.
     pub is_new: bool,
 }
 
@@ -50,8 +51,26 @@ pub(crate) struct Build {
 pub(super) struct Chosen {
     /// Only these builds.
     pub builds: Option<Vec<String>>,
-    /// Only crashes with these signatures.
-    signatures: Option<BTreeSet<String>>,
+    /// Only crashes that have one of these.
+    new: Option<Symptoms>,
+}
+
+/// Signatures, and keys of the groups of bugs that triage found.
+#[derive(Debug, Default)]
+struct Symptoms {
+    signatures: BTreeSet<String>,
+    bugs: BTreeSet<String>,
+}
+
+impl Symptoms {
+    fn without(&mut self, other: &Self) {
+        self.signatures.retain(|signature| !other.signatures.contains(signature));
+        self.bugs.retain(|bug| !other.bugs.contains(bug));
+    }
+
+    fn has(&self, row: &Row) -> bool {
+        self.signatures.contains(&row.entry.signature) || (!self.bugs.is_empty() && self.bugs.contains(&row.group().1))
+    }
 }
 
 impl Chosen {
@@ -67,7 +86,7 @@ impl Chosen {
             !is_none && !row.entry.is_quiet_live()
         };
         self.builds.as_ref().is_none_or(|builds| builds.iter().any(|build| build == row.build()))
-            && self.signatures.as_ref().is_none_or(|new| is_crash() && new.contains(&row.entry.signature))
+            && self.new.as_ref().is_none_or(|new| is_crash() && new.has(row))
     }
 }
 
@@ -106,28 +125,64 @@ impl Store {
             return Err(StoreError::NoBuild(text.clone()));
         }
         if !wanted.is_new {
-            return Ok(Chosen { builds: Some(names(&builds)), signatures: None });
+            return Ok(Chosen { builds: Some(names(&builds)), new: None });
         }
         // Of several that are named so, the newest.
         let newest = builds.pop().ok_or(StoreError::NoBuilds)?;
         let older: Vec<&Build> = all.iter().filter(|build| build.first_ns < newest.first_ns).collect();
-        let mut new = self.signatures(&newest.name)?;
+        let mut new = self.symptoms(&newest.name)?;
         for build in older {
-            for known in self.signatures(&build.name)? {
-                new.remove(&known);
-            }
+            new.without(&self.symptoms(&build.name)?);
         }
-        Ok(Chosen { builds: Some(vec![newest.name.clone()]), signatures: Some(new) })
+        Ok(Chosen { builds: Some(vec![newest.name.clone()]), new: Some(new) })
     }
 
-    fn signatures(&self, build: &str) -> Result<BTreeSet<String>, StoreError> {
+    fn symptoms(&self, build: &str) -> Result<Symptoms, StoreError> {
+        // The key of a group without a bug is its signature.
+        const ALL: &str = "SELECT tally.signature, bug.key FROM tally LEFT JOIN bug ON bug.id = tally.bug
+            WHERE build = ?1";
         self.ask(|at| {
-            let mut query = at.prepare_cached("SELECT signature FROM tally WHERE build = ?1")?;
-            query.query_map(params![build], |row| row.get(0))?.collect()
+            let mut query = at.prepare_cached(ALL)?;
+            let mut rows = query.query(params![build])?;
+            let mut all = Symptoms::default();
+            while let Some(row) = rows.next()? {
+                all.signatures.insert(row.get(0)?);
+                all.bugs.extend(row.get::<_, Option<String>>(1)?.filter(|key| !key.starts_with('~')));
+            }
+            Ok(all)
         })
     }
 }
 
 fn names(builds: &[&Build]) -> Vec<String> {
     builds.iter().map(|build| build.name.clone()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::{BTreeSet, Symptoms};
+    use crate::catalogue::row::{Row, of_file};
+
+    fn row(name: &str) -> Row {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps").join(name);
+        of_file(&path, false, 0).pop().unwrap()
+    }
+
+    fn of(row: &Row) -> Symptoms {
+        let (signature, bug) = (row.entry.signature.clone(), row.group().1);
+        Symptoms { signatures: BTreeSet::from([signature]), bugs: BTreeSet::from([bug]) }
+    }
+
+    #[test]
+    fn another_bug_behind_a_panic_that_an_older_build_has_is_new() {
+        let (older, newer) = (row("cache-freed.kwab"), row("fork-shares.kwab"));
+        assert_eq!(older.entry.signature, newer.entry.signature);
+        let mut new = of(&newer);
+        new.without(&of(&older));
+        assert!(new.signatures.is_empty() && new.has(&newer) && !new.has(&older));
+        new.without(&of(&newer));
+        assert!(!new.has(&newer));
+    }
 }

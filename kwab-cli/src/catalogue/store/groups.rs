@@ -44,12 +44,12 @@ impl Store {
     }
 }
 
-/// Counts the dumps of each signature in each build. A store without the index for it serves one list, which does not
-/// ask.
+/// Counts the dumps of each signature and bug in each build. A store without the index for it serves one list,
+/// which does not ask.
 fn tally(transaction: &Transaction<'_>) -> rusqlite::Result<()> {
     const IS_INDEXED: &str = "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'dump_build')";
-    const COUNT: &str = "INSERT INTO tally SELECT build, signature, count(*), min(happened_ns), max(happened_ns)
-        FROM dump GROUP BY build, signature";
+    const COUNT: &str = "INSERT INTO tally SELECT build, signature, alone, count(*), min(happened_ns), max(happened_ns)
+        FROM dump GROUP BY build, signature, alone";
     transaction.execute("DELETE FROM tally", [])?;
     if transaction.query_row(IS_INDEXED, [], |row| row.get::<_, bool>(0))? {
         transaction.execute(COUNT, [])?;

@@ -27,7 +27,8 @@ impl Store {
         builds: &[String],
         since_ns: Option<i64>,
     ) -> Result<Vec<Course>, StoreError> {
-        const ALL: &str = "SELECT signature, dumps, first_ns, last_ns FROM tally WHERE build = ?1 AND ?2 IS NULL";
+        const ALL: &str = "SELECT signature, sum(dumps), min(first_ns), max(last_ns) FROM tally
+            WHERE build = ?1 AND ?2 IS NULL GROUP BY signature";
         const SINCE: &str = "SELECT signature, count(*), min(happened_ns), max(happened_ns) FROM dump
             WHERE build = ?1 AND happened_ns >= ?2 GROUP BY signature";
         const NEWEST: &str = "SELECT file, position FROM dump WHERE build = ?1 AND signature = ?2

@@ -54,6 +54,10 @@ fn triage(triage: &Triage, page: &mut Page) {
     if triage.hypotheses.is_empty() {
         page.line("", "", "no hypothesis: nothing in the dump supports one");
     }
+    if let Some(since) = triage.untold_changes() {
+        page.line("what", "Δ", &format!("{}:", since.title()));
+        since.lines(usize::MAX - 1).iter().for_each(|line| page.line("fact m", "–", line));
+    }
     if let Some(trail) = &triage.trail {
         page.line("m", "the bad value:", &trail.in_words());
     }

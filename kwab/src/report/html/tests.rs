@@ -8,7 +8,7 @@ use crate::analysis::finding::{Evidence, Hypothesis, ListedFunction};
 use crate::analysis::verify::Backing;
 use crate::report::inspect::{
     CodeReport, CodeRow, EventRow, Fact, Gap, InlinedRow, LogRow, MemoryExcerpt, Options, Profile, ProfileRow,
-    RegisterRow, RegisterSet, Remark, StackReport, TaskRow, VmaRow, inspect,
+    RegisterRow, RegisterSet, Remark, StackReport, TaskRow, VmaRow, conclude_since, inspect,
 };
 use crate::report::markdown::{self, markdown};
 use crate::symbols::Symbols;
@@ -252,4 +252,30 @@ fn the_markdown_of_a_hostile_dump_is_text_of_bounded_length() {
         }
         assert!(fence.is_none() && page.lines().count() < 400, "{page}");
     }
+}
+
+#[test]
+fn what_was_changed_since_a_build_that_worked_is_in_both_forms_with_and_without_a_bug() {
+    use crate::builds::{BuildChanges, ChangedFunction};
+    let changed = |name: &str| ChangedFunction { name: name.to_owned(), explains: 1, ..ChangedFunction::default() };
+    let functions = (0..7).map(|at| changed(&format!("changed_{at}"))).collect();
+    let changes = BuildChanges { old: "0123456789abcdef".to_owned(), functions, ..BuildChanges::default() };
+    for (name, is_bug) in [("null-dereference", true), ("clean", false)] {
+        let bytes = std::fs::read(format!("../testing/dumps/{name}.kwab")).expect("checked in");
+        let dump = Dump::from_bytes(bytes).expect("a dump");
+        let mut report = inspect(&dump, name, Options { rows: 20, mappings: 20 });
+        let sources = &mut crate::symbols::SourceLines::new(Vec::new());
+        let changes = Some(&changes);
+        let triage = conclude_since(&mut report, &dump.case(), &Symbols::new(), changes, sources, name);
+        assert_eq!((report.since.as_ref(), triage.untold_changes().is_some()), (triage.since.as_ref(), !is_bug));
+        let contents = Contents { report: &report, triage: &triage, causes: None, held: Held::of(&dump), rows: 20 };
+        for page in [html(&contents), markdown(&contents)] {
+            // Markdown breaks up what a reader of it may take for a link, and escapes underscores.
+            let page = page.replace("<!-- -->", "").replace("&#95;", "_");
+            assert!(page.contains("changed since build 01234567…, which worked:"), "{name}: {page}");
+            assert!(page.contains("changed_2"), "{name}: {page}");
+        }
+    }
+    let since = crate::analysis::Since { good: String::new(), functions: Vec::new(), more: 0 };
+    assert_eq!(since.lines(3), ["the code of no function"]);
 }

@@ -3,6 +3,7 @@
 use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address, pointed};
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
+use crate::builds::BuildChanges;
 use crate::model::{Case, is_of_library};
 use crate::symbols::{Location, PrintedFunction, Probe, SourceFrame, SourceLines, Symbols};
 use crate::unwind::Stopped;
@@ -20,9 +21,22 @@ pub fn conclude(
     sources: &mut SourceLines,
     named: &str,
 ) -> Triage {
-    let ctx = Context::new(case, symbols, &Backing::none());
+    conclude_since(report, case, symbols, None, sources, named)
+}
+
+/// As [`conclude`], with what differs from a build that worked.
+pub fn conclude_since(
+    report: &mut Report,
+    case: &Case<'_>,
+    symbols: &Symbols,
+    changes: Option<&BuildChanges>,
+    sources: &mut SourceLines,
+    named: &str,
+) -> Triage {
+    let ctx = Context::new(case, symbols, &Backing::none()).since(changes);
     let triage = judge(&ctx, named);
     report.hypotheses = triage.hypotheses.iter().take(HEAD).cloned().collect();
+    report.since.clone_from(&triage.since);
     let bare = !ctx.trace.is_empty() && ctx.trace.iter().all(|frame| frame.name.is_none());
     report.nameless = bare.then(|| images::nameless(&ctx));
     // A trace that was walked has no records behind its frames.

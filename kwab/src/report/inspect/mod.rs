@@ -18,9 +18,10 @@ mod rest;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-pub use conclusions::conclude;
+pub use conclusions::{conclude, conclude_since};
 pub use pointed::RecordedCall;
 
+use crate::analysis::Since;
 use crate::analysis::finding::Hypothesis;
 use crate::model::{Death, Dump};
 
@@ -57,6 +58,9 @@ pub struct Report {
     pub meta: Vec<Fact>,
     /// What may have happened, best supported first: the head of the triage.
     pub hypotheses: Vec<Hypothesis>,
+    /// What was changed since a build that worked, when one was named.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<Since>,
     /// What is known about the death.
     pub cause: Option<CauseReport>,
     /// Remarks: what else happened that a person should know.
@@ -422,6 +426,7 @@ pub fn inspect(dump: &Dump, file: &str, options: Options) -> Report {
         signature: death::signature(dump, &death),
         meta: rest::meta(dump),
         hypotheses: Vec::new(),
+        since: None,
         remarks: rest::remarks(dump),
         nameless: None,
         backtraces: death::backtraces(dump),
