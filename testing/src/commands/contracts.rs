@@ -7,10 +7,10 @@
 //! that differs, of the excused ones with `--show` too, and of all with `--calls`. What differs runs once more under
 //! both kernels, for the sake of busy machines. `--record N` takes Linux's answers from the repository where the
 //! programs have not changed and asks Linux for the rest and for N more, others with each commit: where one of these
-//! contradicts, it is asked for all. `--kernel linux --write` renews that record. `--syscalls` runs nothing and prints, for every system call of Linux,
-//! whether our kernel answers it and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has
-//! the flags too. Results for
-//! machines are in `build/results/contracts.json` and `.xml`.
+//! contradicts, it is asked for all. `--write` renews that record: with `--kernel linux` Linux is asked for all of it,
+//! with `ours` for what is missing. `--syscalls` runs nothing and prints, for every system call of Linux, whether our
+//! kernel answers it and which contracts use it; with `--write` it renews `testing/SYSCALLS.md`, which has the flags
+//! too. Results for machines are in `build/results/contracts.json` and `.xml`.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -59,7 +59,7 @@ pub struct ContractsArguments {
     /// Take Linux's answers from the repository where the programs are the same, and ask it again for this many.
     #[arg(long, value_name = "N", conflicts_with_all = ["filter", "syscalls"])]
     record: Option<usize>,
-    /// Renew the page of system calls in the repository, with `--kernel linux` the record of Linux's answers.
+    /// Renew the record of Linux's answers in the repository; with --syscalls the page of system calls.
     #[arg(long, conflicts_with_all = ["filter", "record"])]
     write: bool,
     /// Which safety profile of our kernel.
@@ -111,10 +111,6 @@ struct Batch {
 
 /// Runs the command.
 pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode> {
-    ensure!(
-        !arguments.write || arguments.syscalls || arguments.kernel == Selection::Linux,
-        "--write renews the page of --syscalls, or the record of Linux's answers with --kernel linux"
-    );
     if arguments.syscalls && arguments.write {
         let page = coverage::page(&program::find(None)?)?;
         paths::write(&coverage::page_file(), page.as_bytes())?;
