@@ -185,8 +185,10 @@ pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
         // Another thread has discarded, or taken, what was seen first.
         info = shared.take(wanted);
     }
-    if let Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) = &mut info {
-        note_timer(task, cause);
+    match &mut info {
+        Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) => note_timer(task, cause),
+        Some(SigInfo { signal: sig::ALRM, .. }) => task.process.itimers.alarm_taken(),
+        _ => {}
     }
     info
 }
