@@ -28,6 +28,7 @@ pub mod recorder;
 pub mod ring;
 pub mod runqueue;
 pub mod signal;
+pub mod sigstack;
 pub mod stack;
 pub mod stall;
 pub mod timers;
