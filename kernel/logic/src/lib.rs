@@ -34,3 +34,4 @@ pub mod stall;
 pub mod timers;
 pub mod tty;
 pub mod vma;
+pub mod waiters;
