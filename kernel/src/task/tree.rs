@@ -31,7 +31,8 @@ struct Tree {
 
 struct Node {
     process: Arc<Process>,
-    children: Vec<Pid>,
+    /// Each behind its [`Family::parent_thread`]: a thread that ends looks at its own alone.
+    children: BTreeSet<(Tid, Pid)>,
 }
 
 static TREE: SpinLock<Tree> =
@@ -267,10 +268,10 @@ pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>
         None => process.family.set_parent_thread(&tree.key, maker),
     }
     if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
-        node.children.push(process.pid);
+        node.children.insert((process.family.parent_thread(), process.pid));
         node.process.family.set_children(&tree.key, node.children.len());
     }
-    tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
+    tree.nodes.insert(process.pid, Node { process: process.clone(), children: BTreeSet::new() });
 }
 
 /// Enters a further thread.
@@ -287,24 +288,43 @@ pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
     drop(gone);
     // Its own children it has counted itself, those of another thread that ended were counted before that gave them to
     // this one, and that was before this one left the list above.
-    if process.family.has_children() { hand_over_children(&TREE.lock(), process, tid) } else { Vec::new() }
+    if process.family.has_children() { hand_over_children(&mut TREE.lock(), process, tid) } else { Vec::new() }
 }
 
-fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
-    let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
+fn hand_over_children(tree: &mut Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
+    let Some(node) = tree.nodes.get(&process.pid) else { return Vec::new() };
+    let own: Vec<_> = node.children.range((from, 0)..=(from, Pid::MAX)).copied().collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
     let threads = THREADS.lock();
     let goes_on = |tid: &Tid| *tid != from && threads.contains_key(tid);
     let heir = process.threads.with(|threads| threads.iter().map(|thread| thread.tid()).find(goes_on));
     drop(threads);
     let Some(heir) = heir else { return Vec::new() };
-    let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
-    let own = children.filter(|child| child.family.parent_thread() == from);
-    own.inspect(|child| child.family.set_parent_thread(&tree.key, heir)).cloned().collect()
+    tree.adopt(process.pid, &own, heir)
+}
+
+impl Tree {
+    /// Some of the children of the process `pid` become those of its thread `heir`.
+    fn adopt(&mut self, pid: Pid, own: &[(Tid, Pid)], heir: Tid) -> Vec<Arc<Process>> {
+        if let Some(node) = self.nodes.get_mut(&pid) {
+            for child in own {
+                node.children.remove(child);
+            }
+            node.children.extend(own.iter().map(|(_, child)| (heir, *child)));
+        }
+        let moved: Vec<_> = own.iter().filter_map(|(_, pid)| Some(self.nodes.get(pid)?.process.clone())).collect();
+        for child in &moved {
+            child.family.set_parent_thread(&self.key, heir);
+        }
+        moved
+    }
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
 pub fn take_over(thread: &Thread) {
-    let tree = TREE.lock();
+    let mut tree = TREE.lock();
     let pid = thread.process.pid;
     let mut threads = THREADS.lock();
     if let Some(me) = threads.remove(&thread.tid()) {
@@ -312,17 +332,15 @@ pub fn take_over(thread: &Thread) {
         threads.insert(pid, me);
     }
     drop(threads);
-    let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
-    for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
-        child.process.family.set_parent_thread(&tree.key, pid);
-    }
+    let all: Vec<_> = tree.nodes.get(&pid).map_or(Vec::new(), |node| node.children.iter().copied().collect());
+    tree.adopt(pid, &all, pid);
 }
 
 /// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.
 pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
     let tree = TREE.lock();
     let node = tree.nodes.get(&pid)?;
-    node.children.iter().find_map(|child| visit(&tree.nodes.get(child)?.process))
+    node.children.iter().find_map(|(_, child)| visit(&tree.nodes.get(child)?.process))
 }
 
 /// Takes a reaped process out. Whether it was still there.
@@ -332,9 +350,8 @@ pub fn remove_process(pid: Pid) -> bool {
     let Some(gone) = tree.nodes.remove(&pid) else { return false };
     let parent = gone.process.ppid();
     if let Some(node) = tree.nodes.get_mut(&parent)
-        && let Some(at) = node.children.iter().position(|child| *child == pid)
+        && node.children.remove(&(gone.process.family.parent_thread(), pid))
     {
-        node.children.swap_remove(at);
         node.process.family.set_children(&tree.key, node.children.len());
     }
     drop(guard);
@@ -367,13 +384,13 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     }
     let heir = heir.max(1);
     let processes: Vec<Arc<Process>> =
-        orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
+        orphans.iter().filter_map(|(_, pid)| Some(tree.nodes.get(pid)?.process.clone())).collect();
     let heirs_thread = tree.nodes.get(&heir)?.process.threads.first().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
         orphan.family.reparent(&tree.key, heir, heirs_thread);
     }
     let node = tree.nodes.get_mut(&heir)?;
-    node.children.extend_from_slice(&orphans);
+    node.children.extend(orphans.iter().map(|(_, pid)| (heirs_thread, *pid)));
     node.process.family.set_children(&tree.key, node.children.len());
     Some((node.process.clone(), processes))
 }
