@@ -25,6 +25,8 @@ struct Tree {
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
+    /// Ids that groups and sessions may use.
+    relations: Relations,
     /// What the relations of processes change with.
     key: TreeKey,
 }
@@ -35,8 +37,13 @@ struct Node {
     children: BTreeSet<(Tid, Pid)>,
 }
 
-static TREE: SpinLock<Tree> =
-    SpinLock::new(Tree { nodes: BTreeMap::new(), last: 0, chosen: Vec::new(), key: TreeKey::new() });
+static TREE: SpinLock<Tree> = SpinLock::new(Tree {
+    nodes: BTreeMap::new(),
+    last: 0,
+    chosen: Vec::new(),
+    relations: Relations { first: Pid::MAX, taken: [0; RELATED / 64] },
+    key: TreeKey::new(),
+});
 
 /// The live threads by id.
 static THREADS: SpinLock<BTreeMap<Tid, ThreadRef>> = SpinLock::new(BTreeMap::new());
@@ -214,18 +221,22 @@ pub fn allocate_this(id: Pid) -> Result<Taken, Errno> {
         return Err(Errno::EEXIST);
     }
     tree.chosen.push(id);
+    tree.relations.note(id);
     Ok(Taken(id))
 }
 
 /// An id that is free: not a process, thread, group or session.
 pub fn allocate() -> Result<Pid, Errno> {
     let tree = &mut *TREE.lock();
-    let mut relations = Relations { first: Pid::MAX, taken: [0; RELATED / 64] };
     for _ in 0..PID_MAX {
-        tree.last = if tree.last + 1 >= PID_MAX { FIRST_REUSED } else { tree.last + 1 };
+        tree.last += 1;
+        if tree.last >= PID_MAX {
+            tree.last = FIRST_REUSED;
+            tree.relations.first = Pid::MAX;
+        }
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id) || THREADS.lock().contains_key(&id) || tree.chosen.contains(&id);
-        if !taken && (id < FIRST_REUSED || !relations.has(tree, id)) {
+        if !taken && (id < FIRST_REUSED || !tree.relations.has(&tree.nodes, &tree.chosen, id)) {
             return Ok(id);
         }
     }
@@ -236,23 +247,37 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// whose leaders are gone.
 const RELATED: usize = 4096;
 
-/// Which of the ids from `first` on are a group's or a session's.
+/// Which of the ids from `first` on may be a group's or a session's, or become one.
+///
+/// Ids are handed out in their order, and a group or session has that of a process; so of ids that were free at the
+/// look and not handed out since, none becomes one, but for those that a program takes out of the order
+/// ([`Relations::note`]).
 struct Relations {
     first: Pid,
     taken: [u64; RELATED / 64],
 }
 
 impl Relations {
-    /// Whether `id` is, by a look at all processes if the last one was for other ids.
-    fn has(&mut self, tree: &Tree, id: Pid) -> bool {
-        let offset = |first: Pid, id: Pid| id.checked_sub(first).map(|at| at as usize).filter(|at| *at < RELATED);
-        let at = offset(self.first, id).unwrap_or_else(|| {
+    /// Whether `id` may be, by a look at all processes if the last one was for other ids.
+    fn has(&mut self, nodes: &BTreeMap<Pid, Node>, chosen: &[Pid], id: Pid) -> bool {
+        let at = self.offset(id).unwrap_or_else(|| {
             (self.first, self.taken) = (id, [0; RELATED / 64]);
-            let ids = tree.nodes.values().flat_map(|node| [node.process.pgid(), node.process.sid()]);
-            ids.filter_map(|taken| offset(id, taken)).for_each(|at| self.taken[at / 64] |= 1 << (at % 64));
+            let used = nodes.values().flat_map(|node| [node.process.pid, node.process.pgid(), node.process.sid()]);
+            used.chain(chosen.iter().copied()).for_each(|id| self.note(id));
             0
         });
         self.taken[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    /// `id` may be one from now on.
+    fn note(&mut self, id: Pid) {
+        if let Some(at) = self.offset(id) {
+            self.taken[at / 64] |= 1 << (at % 64);
+        }
+    }
+
+    fn offset(&self, id: Pid) -> Option<usize> {
+        id.checked_sub(self.first).map(|at| at as usize).filter(|at| *at < RELATED)
     }
 }
 
