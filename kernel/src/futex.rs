@@ -8,7 +8,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
-use kernel_logic::waiters::{Place, Waiters};
+use kernel_logic::waiters::{WaiterSlot, Waiters};
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::sync::{SpinGuard, SpinLock};
@@ -46,7 +46,7 @@ pub use key::{Key, Need, key};
 struct Waiter {
     thread: ThreadRef,
     /// Changes under the locks of the buckets it leaves and comes to.
-    at: SpinLock<Place<Key>>,
+    at: SpinLock<WaiterSlot<Key>>,
     bits: u32,
     woken: AtomicBool,
     /// What it waits for next, if it is to be moved to a futex with an owner ([`requeue_pi`]).
@@ -68,7 +68,7 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
         return Err(Errno::EINVAL);
     }
     let me = current();
-    let at = SpinLock::new(Place::before(key(addr, private, Need::Read)?));
+    let at = SpinLock::new(WaiterSlot::before(key(addr, private, Need::Read)?));
     let waiter = Arc::new(Waiter { thread: me.to_arc(), at, bits, woken: AtomicBool::new(false), pi: None });
     queue_if(&waiter, addr, value, || Ok(()))?;
     loop {
@@ -193,7 +193,7 @@ type WakeList = (Vec<Arc<Waiter>>, Result<(), Errno>);
 /// the lock. EINVAL at the first that waits for a futex with an owner.
 fn take(queue: &mut Bucket, key: &Key, count: usize, bits: u32) -> WakeList {
     let mut woken = Vec::new();
-    let mut at = Place::before(*key);
+    let mut at = WaiterSlot::before(*key);
     while woken.len() < count
         && let Some((next, waiter)) = queue.next(at)
     {

@@ -24,9 +24,9 @@ pub const LEAST: u64 = 2048;
 const RED_ZONE: u64 = 128;
 
 impl AltStack {
-    /// The stack that takes the place of this one by the words of a `stack_t` (base, flags and size), set with the stack
-    /// pointer at `sp`. EPERM while this one is used, EINVAL for unknown flags, ENOMEM for fewer bytes than [`LEAST`]: as
-    /// on Linux whatever the processor's registers need.
+    /// The stack that replaces this one by the words of a `stack_t` (base, flags and size), set with the stack pointer
+    /// at `sp`. EPERM while this one is used, EINVAL for unknown flags, ENOMEM for fewer bytes than [`LEAST`]: as on
+    /// Linux whatever the processor's registers need.
     pub fn replaced_by(&self, [base, flags, size]: [u64; 3], sp: u64) -> Result<Self, Errno> {
         if self.is_used_at(sp) {
             return Err(Errno::EPERM);
@@ -60,7 +60,7 @@ impl AltStack {
     /// Where the frame of a handler lies that interrupts a program with the stack pointer `sp`; `wanted` if the handler
     /// is to run on this stack (`SA_ONSTACK`). `None` if it would reach below this stack, whose end the program did not
     /// say may be passed.
-    pub fn place(&self, sp: u64, wanted: bool, size: FrameSize) -> Option<FramePlace> {
+    pub fn fit(&self, sp: u64, wanted: bool, size: FrameSize) -> Option<FrameAddress> {
         let below = sp.wrapping_sub(RED_ZONE);
         let enters = wanted && self.size != 0 && !self.is_used_at(below);
         let top = if enters { self.base.wrapping_add(self.size) } else { below };
@@ -68,7 +68,7 @@ impl AltStack {
         // As after a call: the return address is 8 below a multiple of 16.
         let frame = (fpu.wrapping_sub(size.words) & !15).wrapping_sub(8);
         let bound = enters || self.is_used_at(sp);
-        (!bound || self.holds(frame)).then_some(FramePlace { fpu, sp: frame })
+        (!bound || self.holds(frame)).then_some(FrameAddress { fpu, sp: frame })
     }
 
     fn holds(&self, sp: u64) -> bool {
@@ -81,13 +81,13 @@ impl AltStack {
 pub struct FrameSize {
     /// The floating-point state.
     pub fpu: u64,
-    /// The rest.
+    /// The words: return address, `struct ucontext` and `siginfo_t`.
     pub words: u64,
 }
 
 /// Where a signal frame lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FramePlace {
+pub struct FrameAddress {
     /// User address of the floating-point state.
     pub fpu: u64,
     /// User address of the rest; the handler's stack pointer.
@@ -110,12 +110,12 @@ mod tests {
     fn a_frame_with_wide_registers_is_not_written_below_a_stack_of_the_least_size() {
         for auto_disarm in [false, true] {
             let least = AltStack { auto_disarm, ..stack(LEAST) };
-            assert!(least.place(ELSEWHERE, true, AVX).is_some_and(|place| place.sp > least.base));
-            assert_eq!(least.place(ELSEWHERE, true, AVX_512), None);
-            assert!(least.place(ELSEWHERE, false, AVX_512).is_some_and(|place| place.sp > ELSEWHERE - 4096));
+            assert!(least.fit(ELSEWHERE, true, AVX).is_some_and(|frame| frame.sp > least.base));
+            assert_eq!(least.fit(ELSEWHERE, true, AVX_512), None);
+            assert!(least.fit(ELSEWHERE, false, AVX_512).is_some_and(|frame| frame.sp > ELSEWHERE - 4096));
         }
-        let enough = stack(LEAST + 2048).place(ELSEWHERE, true, AVX_512);
-        assert!(enough.is_some_and(|place| place.sp > 0x10000 && place.fpu + AVX_512.fpu <= 0x10000 + LEAST + 2048));
+        let enough = stack(LEAST + 2048).fit(ELSEWHERE, true, AVX_512);
+        assert!(enough.is_some_and(|frame| frame.sp > 0x10000 && frame.fpu + AVX_512.fpu <= 0x10000 + LEAST + 2048));
     }
 
     #[test]
@@ -123,13 +123,13 @@ mod tests {
         let stack = stack(8192);
         let mut sp = ELSEWHERE;
         let mut frames = 0;
-        while let Some(place) = stack.place(sp, true, AVX) {
-            assert!(place.sp > stack.base && place.sp % 16 == 8 && place.fpu % 64 == 0);
-            sp = place.sp;
+        while let Some(frame) = stack.fit(sp, true, AVX) {
+            assert!(frame.sp > stack.base && frame.sp % 16 == 8 && frame.fpu % 64 == 0);
+            sp = frame.sp;
             frames += 1;
         }
         assert_eq!(frames, 5);
-        assert_eq!(stack.place(sp, false, AVX), None, "without SA_ONSTACK it goes on where it is");
+        assert_eq!(stack.fit(sp, false, AVX), None, "without SA_ONSTACK it goes on where it is");
     }
 
     #[test]

@@ -5,7 +5,7 @@
 
 use alloc::sync::Arc;
 
-use kernel_logic::waiters::Place;
+use kernel_logic::waiters::WaiterSlot;
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::sync::SpinLock;
@@ -31,7 +31,7 @@ pub fn wait(addr: u64, target: u64, private: bool, value: u32, deadline: Option<
     let owner = pi::Waiter::new(target, to);
     let waiter = Arc::new(Waiter {
         thread: current().to_arc(),
-        at: SpinLock::new(Place::before(from)),
+        at: SpinLock::new(WaiterSlot::before(from)),
         bits: ALL_BITS,
         woken: AtomicBool::new(false),
         pi: Some(owner.clone()),
@@ -95,7 +95,7 @@ fn move_waiters(addr: u64, target: u64, from: &Key, to: &Key, most: usize, expec
     let mark = if most > 0 { pi::WAITERS } else { 0 };
     let mut moved = 0;
     while moved <= most
-        && let Some((at, waiter)) = queue.next(Place::before(*from))
+        && let Some((at, waiter)) = queue.next(WaiterSlot::before(*from))
     {
         let owner = waiter.pi.clone().filter(|owner| owner.key == *to).ok_or(Errno::EINVAL)?;
         match pi::attempt(&mut waiting, &owner, target, false, mixed, mark) {

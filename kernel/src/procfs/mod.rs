@@ -121,7 +121,7 @@ enum Offset {
     Ignored,
     /// It goes on behind so many bytes of the text, if that has as many (a name).
     Joined,
-    /// EINVAL.
+    /// It is refused with EINVAL.
     Refused,
 }
 

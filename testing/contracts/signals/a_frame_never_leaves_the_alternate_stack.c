@@ -112,7 +112,7 @@ int main(void)
     check(status == 0 || (WIFSIGNALED(status) && WTERMSIG(status) == SIGSEGV), "2048 bytes do, or end the program");
     check(status == 0 || least > 2048, "in which case more are asked for");
     check(status == 0 || WEXITSTATUS(deliver(2048, 0, 1)) == 3, "which may handle that elsewhere");
-    check(deliver(2048, SS_AUTODISARM, 0) == status, "one that disarms itself is no larger");
+    check(deliver(2048, SS_AUTODISARM, 0) == status, "one that disarms itself holds as much");
     if (least < 2048)
         least = 2048;
     show_status("more than the least", deliver(least + 512, 0, 0));

@@ -216,8 +216,8 @@ impl IntervalTimer {
         missed
     }
 
-    /// Sends its signal; whether that waits now to be taken. An `ITIMER_REAL` waits even if its signal is ignored, as on
-    /// Linux: until another `SIGALRM` is taken.
+    /// Sends its signal; whether that waits now to be taken. An `ITIMER_REAL` waits even if its signal is ignored, as
+    /// on Linux: until another `SIGALRM` is taken.
     fn send(&self, process: &Arc<Process>, setting: u64) -> bool {
         let timer = |id, signal, value| SigInfo {
             signal,

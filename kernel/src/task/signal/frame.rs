@@ -5,7 +5,7 @@
 //! asm/ucontext.h, and the System V ABI's rules for stack alignment and the red zone.
 
 use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
-use kernel_logic::sigstack::{AltStack, FramePlace, FrameSize};
+use kernel_logic::sigstack::{AltStack, FrameAddress, FrameSize};
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::arch::{Registers, UserFrame};
@@ -33,7 +33,7 @@ pub fn push(
     let fpu_bytes = running::fpu_size() as u64;
     let size = FrameSize { fpu: fpu_bytes, words: FRAME_BYTES as u64 };
     let on_alternate = disposition.flags & sa::ONSTACK != 0;
-    let FramePlace { fpu: fpu_at, sp } = reported.place(regs.rsp, on_alternate, size).ok_or(Errno::EFAULT)?;
+    let FrameAddress { fpu: fpu_at, sp } = reported.fit(regs.rsp, on_alternate, size).ok_or(Errno::EFAULT)?;
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
     let out = words(me, user.registers(), disposition.restorer, &reported, (old_mask, fpu_at), info);
     user::write_words(sp, &out)?;
