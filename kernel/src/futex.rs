@@ -8,12 +8,13 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::{AtomicBool, Ordering};
 
+use kernel_logic::waiters::{WaiterSlot, Waiters};
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::sync::{SpinGuard, SpinLock};
 use machine::time::{Nanos, now};
 
-use crate::sched::{self, Sleep, breathe_or_stop};
+use crate::sched::{self, Sleep, breathe, breathe_or_stop};
 use crate::sync::WaitReason;
 use crate::task::signal;
 use crate::task::{Thread, ThreadRef, Tid, current};
@@ -44,7 +45,8 @@ pub use key::{Key, Need, key};
 
 struct Waiter {
     thread: ThreadRef,
-    key: SpinLock<Key>,
+    /// Changes under the locks of the buckets it leaves and comes to.
+    at: SpinLock<WaiterSlot<Key>>,
     bits: u32,
     woken: AtomicBool,
     /// What it waits for next, if it is to be moved to a futex with an owner ([`requeue_pi`]).
@@ -52,7 +54,10 @@ struct Waiter {
 }
 
 const BUCKETS: usize = 256;
-static TABLE: [SpinLock<Vec<Arc<Waiter>>>; BUCKETS] = [const { SpinLock::new(Vec::new()) }; BUCKETS];
+static TABLE: [SpinLock<Bucket>; BUCKETS] = [const { SpinLock::new(Bucket::new()) }; BUCKETS];
+
+/// Some futexes' waiters. What is not in it any more was woken, or moved.
+type Bucket = Waiters<Key, Arc<Waiter>>;
 
 /// Every bit: what the calls without a bit set use.
 pub const ALL_BITS: u32 = u32::MAX;
@@ -63,8 +68,8 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
         return Err(Errno::EINVAL);
     }
     let me = current();
-    let key = SpinLock::new(key(addr, private, Need::Read)?);
-    let waiter = Arc::new(Waiter { thread: me.to_arc(), key, bits, woken: AtomicBool::new(false), pi: None });
+    let at = SpinLock::new(WaiterSlot::before(key(addr, private, Need::Read)?));
+    let waiter = Arc::new(Waiter { thread: me.to_arc(), at, bits, woken: AtomicBool::new(false), pi: None });
     queue_if(&waiter, addr, value, || Ok(()))?;
     loop {
         sched::prepare_to_sleep(Sleep::Interruptible);
@@ -90,7 +95,7 @@ pub fn wait(addr: u64, private: bool, value: u32, bits: u32, deadline: Option<Na
 
 /// Queues `waiter` if the word at `addr` holds `value` and `check` agrees; else EAGAIN, or what `check` says.
 fn queue_if(waiter: &Arc<Waiter>, addr: u64, value: u32, check: impl Fn() -> Result<(), Errno>) -> Result<(), Errno> {
-    let key = *waiter.key.lock();
+    let key = waiter.at.lock().key();
     loop {
         // Under the lock the load does not fault pages in; outside it does.
         let seen = machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
@@ -103,7 +108,8 @@ fn queue_if(waiter: &Arc<Waiter>, addr: u64, value: u32, check: impl Fn() -> Res
             Err(_) => {}
             Ok(seen) if seen != value => return Err(Errno::EAGAIN),
             Ok(_) => {
-                queue.push(waiter.clone());
+                let at = queue.push(key, waiter.clone());
+                *waiter.at.lock() = at;
                 return Ok(());
             }
         }
@@ -118,8 +124,8 @@ pub fn wake(key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
     if pi::is_awaited(key) {
         return Err(Errno::EINVAL);
     }
-    let mut queue = bucket(key);
-    wake_in(&mut queue, key, count, bits)
+    let woken = take(&mut bucket(key), key, count, bits);
+    wake_all(woken)
 }
 
 /// Wakes waiters of both kinds of key: for words the kernel changes itself.
@@ -162,63 +168,74 @@ pub fn requeue(
         machine::user::load_u32(UserAddr(addr)).map_err(|_| Errno::EFAULT)?;
         breathe_or_stop(Sleep::Killable)?;
     };
-    let source: &mut Vec<Arc<Waiter>> = if first <= second { &mut low } else { high.as_mut().unwrap_or(&mut low) };
-    let woken = wake_in(source, from, count, ALL_BITS)?;
-    let owned = source.iter().any(|waiter| waiter.pi.is_some() && *waiter.key.lock() == *from);
-    if owned && move_count > 0 {
-        return Err(Errno::EINVAL);
+    let source: &mut Bucket = if first <= second { &mut low } else { high.as_mut().unwrap_or(&mut low) };
+    let mut woken = take(source, from, count, ALL_BITS);
+    if move_count > 0 && source.of(*from).any(|(_, waiter)| waiter.pi.is_some()) {
+        woken.1 = Err(Errno::EINVAL);
     }
-    let mut moving = Vec::new();
-    let mut at = 0;
-    while at < source.len() && moving.len() < move_count {
-        if *source[at].key.lock() == *from {
-            let waiter = source.remove(at);
-            *waiter.key.lock() = *to;
-            moving.push(waiter);
-        } else {
-            at += 1;
-        }
-    }
+    let move_count = if woken.1.is_ok() { move_count } else { 0 };
+    let moving: Vec<_> = source.of(*from).take(move_count).map(|(at, _)| at).collect();
+    let moving: Vec<_> = moving.iter().filter_map(|at| source.remove(at)).collect();
     let moved = moving.len();
-    let target: &mut Vec<Arc<Waiter>> = if second <= first { &mut low } else { high.as_mut().unwrap_or(&mut low) };
-    target.append(&mut moving);
-    Ok((woken, moved))
+    let target: &mut Bucket = if second <= first { &mut low } else { high.as_mut().unwrap_or(&mut low) };
+    for waiter in moving {
+        let at = target.push(*to, waiter.clone());
+        *waiter.at.lock() = at;
+    }
+    drop((low, high));
+    Ok((wake_all(woken)?, moved))
 }
 
-fn wake_in(queue: &mut Vec<Arc<Waiter>>, key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
-    let mut woken = 0;
-    let mut at = 0;
-    while at < queue.len() && woken < count {
-        let here = *queue[at].key.lock() == *key;
-        if here && queue[at].pi.is_some() {
-            return Err(Errno::EINVAL);
+/// Waiters that a wake-up took out, and whether that was all it had to do.
+type WakeList = (Vec<Arc<Waiter>>, Result<(), Errno>);
+
+/// Takes up to `count` waiters of `key` that wait for one of `bits` out of its bucket, for [`wake_all`] to wake without
+/// the lock. EINVAL at the first that waits for a futex with an owner.
+fn take(queue: &mut Bucket, key: &Key, count: usize, bits: u32) -> WakeList {
+    let mut woken = Vec::new();
+    let mut at = WaiterSlot::before(*key);
+    while woken.len() < count
+        && let Some((next, waiter)) = queue.next(at)
+    {
+        if waiter.pi.is_some() {
+            return (woken, Err(Errno::EINVAL));
         }
-        if here && queue[at].bits & bits != 0 {
-            let waiter = queue.remove(at);
+        at = next;
+        if waiter.bits & bits != 0
+            && let Some(waiter) = queue.remove(&next)
+        {
             waiter.woken.store(true, Ordering::Release);
-            sched::wake(&waiter.thread);
-            woken += 1;
-        } else {
-            at += 1;
+            woken.push(waiter);
         }
     }
-    Ok(woken)
+    (woken, Ok(()))
+}
+
+/// Wakes those that were taken out; how many.
+fn wake_all((woken, outcome): WakeList) -> Result<usize, Errno> {
+    let count = woken.len();
+    for waiter in woken {
+        sched::wake(&waiter.thread);
+        breathe();
+    }
+    outcome.map(|()| count)
 }
 
 /// Takes a waiter out of whatever bucket it is in; `false` when a waker was faster.
 fn leave(waiter: &Arc<Waiter>) -> bool {
     loop {
-        let key = *waiter.key.lock();
-        let mut queue = bucket(&key);
-        if *waiter.key.lock() != key {
+        let at = *waiter.at.lock();
+        let mut queue = bucket(&at.key());
+        if *waiter.at.lock() != at {
             continue;
         }
-        let at = queue.iter().position(|queued| Arc::ptr_eq(queued, waiter));
-        return at.map(|at| queue.remove(at)).is_some();
+        let gone = queue.remove(&at);
+        drop(queue);
+        return gone.is_some();
     }
 }
 
-fn bucket(key: &Key) -> SpinGuard<'static, Vec<Arc<Waiter>>> {
+fn bucket(key: &Key) -> SpinGuard<'static, Bucket> {
     TABLE[index(key)].lock()
 }
 

@@ -115,6 +115,8 @@ pub const fn weighted(ran: u64, weight: u64) -> u64 {
 pub const SLICE: u64 = 4_000_000;
 /// Slack before a woken task interrupts the running one.
 pub const WAKE_GRANULARITY: u64 = 1_000_000;
+/// Waiting tasks that one search for work asks, at most (Linux: `sched_nr_migrate`).
+pub const MOST_ASKED: usize = 32;
 /// How far behind the queue a sleeper may be placed.
 const SLEEPER_CREDIT: u64 = 3_000_000;
 
@@ -147,6 +149,8 @@ pub struct RunQueue<T> {
     /// The smallest virtual runtime at which a task may be queued; never decreases.
     clock: u64,
     serial: u64,
+    /// Where [`RunQueue::steal`] goes on, an index into the heap.
+    asked: usize,
 }
 
 #[derive(Debug)]
@@ -166,7 +170,7 @@ impl<T> Default for RunQueue<T> {
 impl<T> RunQueue<T> {
     /// An empty run queue; allocates nothing.
     pub const fn new() -> Self {
-        Self { heap: BinaryHeap::new(), clock: 0, serial: 0 }
+        Self { heap: BinaryHeap::new(), clock: 0, serial: 0, asked: 0 }
     }
 
     /// How many wait.
@@ -232,14 +236,19 @@ impl<T> RunQueue<T> {
         Some(queued.task)
     }
 
-    /// Takes, from the back of the order, a task that `may` leave for another CPU.
+    /// Takes, from the back of the order, a task that `may` leave for another CPU. Looks at no more than [`MOST_ASKED`]
+    /// and goes on from there the next time: a user may have thousands of tasks wait that must stay.
     pub fn steal(&mut self, mut may: impl FnMut(&T) -> bool) -> Option<T> {
+        let all = self.heap.as_slice();
+        let begin = if self.asked < all.len() { self.asked } else { 0 };
+        let asked = (begin..all.len()).chain(0..begin).take(MOST_ASKED);
+        let at = asked.filter(|at| may(&all[*at].0.task)).max_by(|a, b| all[*b].cmp(&all[*a]));
+        self.asked = if all.len() > MOST_ASKED { (begin + MOST_ASKED) % all.len() } else { 0 };
+        let at = at?;
         let mut all = core::mem::take(&mut self.heap).into_vec();
-        let best = all.iter().enumerate().filter(|(_, Reverse(q))| may(&q.task)).max_by(|a, b| b.1.cmp(a.1));
-        let at = best.map(|(at, _)| at);
-        let stolen = at.map(|at| all.swap_remove(at).0.task);
+        let stolen = all.swap_remove(at).0.task;
         self.heap = BinaryHeap::from(all);
-        stolen
+        Some(stolen)
     }
 
     /// Whether the first in the queue should take over from the running task right now.
@@ -395,5 +404,29 @@ mod tests {
         assert_eq!(queue.steal(|_| true), Some(2));
         assert_eq!(queue.steal(|_| false), None);
         assert_eq!(queue.pop(), Some(1));
+    }
+
+    #[test]
+    fn a_search_for_work_among_thousands_that_must_stay_is_short_and_finds_the_one_that_may_go() {
+        let mut queue = RunQueue::new();
+        for id in 0..3000 {
+            queue.push(id, &mut Entity::new(), Arrival::New);
+        }
+        let mut searches = 0;
+        let stolen = loop {
+            let mut asked = 0;
+            let stolen = queue.steal(|id| {
+                asked += 1;
+                *id == 1234
+            });
+            assert!(asked <= MOST_ASKED);
+            searches += 1;
+            if stolen.is_some() || searches > 3000 / MOST_ASKED {
+                break stolen;
+            }
+        };
+        assert_eq!(stolen, Some(1234));
+        assert_eq!(queue.len(), 2999);
+        assert_eq!(queue.steal(|_| false), None);
     }
 }

@@ -12,7 +12,7 @@ use crate::sched::{Sleep, breathe_or_stop};
 use crate::task::{current, memory};
 
 /// What two users of one futex have in common.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Key {
     /// An address of one address space.
     Private {

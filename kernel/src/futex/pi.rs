@@ -148,7 +148,7 @@ pub fn lock(addr: u64, private: bool, patience: Patience) -> Result<(), Errno> {
     loop {
         let outcome = {
             let plain = super::bucket(&key);
-            let mixed = plain.iter().any(|other| *other.key.lock() == key);
+            let mixed = plain.of(key).next().is_some();
             attempt(&mut list(), &waiter, addr, patience == Patience::None, mixed, 0)?
         };
         match outcome {
@@ -337,7 +337,7 @@ pub fn unlock(addr: u64, private: bool) -> Result<(), Errno> {
 /// One attempt at unlocking, `Taken` if it was.
 fn release(me: &Task, addr: u64, key: &Key) -> Result<Attempt, Errno> {
     let plain = super::bucket(key);
-    if plain.iter().any(|other| *other.key.lock() == *key) {
+    if plain.of(*key).next().is_some() {
         return Err(Errno::EINVAL);
     }
     let mut waiting = list();

@@ -5,6 +5,7 @@
 
 use alloc::sync::Arc;
 
+use kernel_logic::waiters::WaiterSlot;
 use linux_abi::Errno;
 use machine::addr::UserAddr;
 use machine::sync::SpinLock;
@@ -30,7 +31,7 @@ pub fn wait(addr: u64, target: u64, private: bool, value: u32, deadline: Option<
     let owner = pi::Waiter::new(target, to);
     let waiter = Arc::new(Waiter {
         thread: current().to_arc(),
-        key: SpinLock::new(from),
+        at: SpinLock::new(WaiterSlot::before(from)),
         bits: ALL_BITS,
         woken: AtomicBool::new(false),
         pi: Some(owner.clone()),
@@ -83,7 +84,7 @@ pub fn requeue(addr: u64, target: u64, private: bool, most: usize, expected: u32
 
 fn move_waiters(addr: u64, target: u64, from: &Key, to: &Key, most: usize, expected: u32) -> Result<Step, Errno> {
     // Held one after the other: ordinary waiters of the second word only make the call fail.
-    let mixed = bucket(to).iter().any(|other| *other.key.lock() == *to);
+    let mixed = bucket(to).of(*to).next().is_some();
     let mut queue = bucket(from);
     let mut waiting = pi::list();
     match user::load_u32(UserAddr(addr)) {
@@ -93,19 +94,16 @@ fn move_waiters(addr: u64, target: u64, from: &Key, to: &Key, most: usize, expec
     }
     let mark = if most > 0 { pi::WAITERS } else { 0 };
     let mut moved = 0;
-    let mut at = 0;
-    while at < queue.len() && moved <= most {
-        if *queue[at].key.lock() != *from {
-            at += 1;
-            continue;
-        }
-        let owner = queue[at].pi.clone().filter(|owner| owner.key == *to).ok_or(Errno::EINVAL)?;
+    while moved <= most
+        && let Some((at, waiter)) = queue.next(WaiterSlot::before(*from))
+    {
+        let owner = waiter.pi.clone().filter(|owner| owner.key == *to).ok_or(Errno::EINVAL)?;
         match pi::attempt(&mut waiting, &owner, target, false, mixed, mark) {
             Ok(Attempt::Taken) => {
-                queue.remove(at);
+                drop(queue.remove(&at));
                 owner.grant();
             }
-            Ok(Attempt::Queued) => drop(queue.remove(at)),
+            Ok(Attempt::Queued) => drop(queue.remove(&at)),
             // Once some were moved the word is marked and its page there: only another thread's change can be in the
             // way.
             Ok(_) | Err(_) if moved > 0 => break,

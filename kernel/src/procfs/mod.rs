@@ -112,6 +112,19 @@ struct ProcEntry {
     what: What,
 }
 
+/// What a write at another offset than 0 does to a control file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Offset {
+    /// The same as at 0.
+    Unseen,
+    /// Nothing, and all of it counts as written (a number; `kernel.sysctl_writes_strict` in Linux's admin guide).
+    Ignored,
+    /// It goes on behind so many bytes of the text, if that has as many (a name).
+    Joined,
+    /// It is refused with EINVAL.
+    Refused,
+}
+
 /// What a name stands for.
 #[derive(Clone, Copy)]
 enum What {
@@ -119,7 +132,7 @@ enum What {
     File(Read),
     /// One of `/proc/sys` that cannot be set.
     Constant(Read),
-    Control(Read, Write),
+    Control(Read, Write, Offset),
     /// About the memory the process had when it was opened; the opener must be allowed to look into it.
     Memory(ReadMemory),
     /// A file about the memory that the process has when it is opened, with the text of that moment.

@@ -20,7 +20,7 @@ use crate::options::level;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
 use crate::uts::{
-    RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
+    self, RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
     set_host_name as set_host,
 };
 use crate::{log, options, random, sched, time, trace};
@@ -63,7 +63,12 @@ pub(super) fn host_name(_: Target) -> Text {
 }
 
 pub(super) fn set_host_name(_: Target, name: &[u8]) -> Result<(), Errno> {
-    set_host(name)
+    set_host(cut(name))
+}
+
+/// As much of a name as there is room for.
+fn cut(name: &[u8]) -> &[u8] {
+    &name[..name.len().min(uts::FIELD - 1)]
 }
 
 pub(super) fn domain_name(_: Target) -> Text {
@@ -71,7 +76,7 @@ pub(super) fn domain_name(_: Target) -> Text {
 }
 
 pub(super) fn set_domain_name(_: Target, name: &[u8]) -> Result<(), Errno> {
-    set_domain(name)
+    set_domain(cut(name))
 }
 
 pub(super) fn debug_categories(_: Target) -> Text {

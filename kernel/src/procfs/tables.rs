@@ -1,7 +1,7 @@
 //! The tables of `/proc`: names, modes and functions of its files.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
-use super::{ProcEntry, limits, locks, maps, process, status, system, watchdogs};
+use super::{Offset, ProcEntry, limits, locks, maps, process, status, system, watchdogs};
 
 const fn dir(name: &'static str, entries: &'static [ProcEntry]) -> ProcEntry {
     ProcEntry { name, mode: 0o555, what: Directory(entries) }
@@ -24,7 +24,16 @@ const fn memory(name: &'static str, mode: u32, read: super::ReadMemory) -> ProcE
 }
 
 const fn control(name: &'static str, read: super::Read, write: super::Write) -> ProcEntry {
-    ProcEntry { name, mode: 0o644, what: Control(read, write) }
+    ProcEntry { name, mode: 0o644, what: Control(read, write, Offset::Unseen) }
+}
+
+/// A setting of `/proc/sys`.
+const fn setting(name: &'static str, offset: Offset, read: super::Read, write: super::Write) -> ProcEntry {
+    ProcEntry { name, mode: 0o644, what: Control(read, write, offset) }
+}
+
+const fn number(name: &'static str, read: super::Read, write: super::Write) -> ProcEntry {
+    setting(name, Offset::Ignored, read, write)
 }
 
 const fn link(name: &'static str, follow: super::Follow) -> ProcEntry {
@@ -50,7 +59,11 @@ pub(super) const ROOT: &[ProcEntry] = &[
     file("modules", |_| Ok(alloc::vec::Vec::new())),
     file("partitions", |_| Ok(b"major minor  #blocks  name\n\n".to_vec())),
     file("stat", system::stat),
-    ProcEntry { name: "sysrq-trigger", mode: 0o200, what: Control(|_| Err(linux_abi::Errno::EIO), system::sysrq) },
+    ProcEntry {
+        name: "sysrq-trigger",
+        mode: 0o200,
+        what: Control(|_| Err(linux_abi::Errno::EIO), system::sysrq, Offset::Unseen),
+    },
     file("swaps", |_| Ok(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec())),
     file("uptime", system::uptime),
     file("version", system::version),
@@ -66,13 +79,13 @@ const SYS: &[ProcEntry] = &[
     dir(
         "fs",
         &[
-            dir("epoll", &[control("max_user_watches", system::epoll_watches, system::set_epoll_watches)]),
-            control("file-max", system::open_files_limit, system::set_open_files_limit),
+            dir("epoll", &[number("max_user_watches", system::epoll_watches, system::set_epoll_watches)]),
+            number("file-max", system::open_files_limit, system::set_open_files_limit),
             constant("file-nr", system::open_files),
             constant("nr_open", |_| Ok(b"262144\n".to_vec())),
             constant("pipe-max-size", |_| Ok(b"1048576\n".to_vec())),
-            control("pipe-user-pages-hard", system::pipe_pages_hard, system::set_pipe_pages_hard),
-            control("pipe-user-pages-soft", system::pipe_pages_soft, system::set_pipe_pages_soft),
+            number("pipe-user-pages-hard", system::pipe_pages_hard, system::set_pipe_pages_hard),
+            number("pipe-user-pages-soft", system::pipe_pages_soft, system::set_pipe_pages_soft),
             constant("protected_fifos", |_| Ok(b"0\n".to_vec())),
             constant("protected_hardlinks", |_| Ok(b"1\n".to_vec())),
             constant("protected_regular", |_| Ok(b"0\n".to_vec())),
@@ -83,27 +96,27 @@ const SYS: &[ProcEntry] = &[
         "kernel",
         &[
             constant("cap_last_cap", |_| Ok(b"40\n".to_vec())),
-            control("debug", system::debug_categories, system::set_debug_categories),
+            setting("debug", Offset::Unseen, system::debug_categories, system::set_debug_categories),
             constant("dmesg_restrict", |_| Ok(b"1\n".to_vec())),
-            control("domainname", system::domain_name, system::set_domain_name),
-            control("dump_level", system::dump_level, system::set_dump_level),
-            control("hostname", system::host_name, system::set_host_name),
+            setting("domainname", Offset::Joined, system::domain_name, system::set_domain_name),
+            setting("dump_level", Offset::Unseen, system::dump_level, system::set_dump_level),
+            setting("hostname", Offset::Joined, system::host_name, system::set_host_name),
             constant("hung_task_panic", |_| Ok(b"1\n".to_vec())),
-            control("hung_task_timeout_secs", watchdogs::hung_task, watchdogs::set_hung_task),
+            number("hung_task_timeout_secs", watchdogs::hung_task, watchdogs::set_hung_task),
             constant("ngroups_max", |_| Ok(b"65536\n".to_vec())),
-            control("nmi_watchdog", watchdogs::nmi, watchdogs::set_nmi),
+            number("nmi_watchdog", watchdogs::nmi, watchdogs::set_nmi),
             constant("osrelease", system::os_release),
             constant("ostype", |_| Ok(b"Linux\n".to_vec())),
             constant("pid_max", |_| Ok(b"32768\n".to_vec())),
-            control("printk", system::printk, system::set_printk),
-            control("printk_devkmsg", system::printk_devkmsg, system::set_printk_devkmsg),
+            number("printk", system::printk, system::set_printk),
+            setting("printk_devkmsg", Offset::Refused, system::printk_devkmsg, system::set_printk_devkmsg),
             constant("randomize_va_space", system::randomize),
             constant("softlockup_panic", |_| Ok(b"1\n".to_vec())),
-            control("stall_timeout_secs", watchdogs::stall, watchdogs::set_stall),
-            control("threads-max", system::threads_max, system::set_threads_max),
+            number("stall_timeout_secs", watchdogs::stall, watchdogs::set_stall),
+            number("threads-max", system::threads_max, system::set_threads_max),
             constant("version", system::os_version),
-            control("watchdog", watchdogs::processors, watchdogs::set_processors),
-            control("watchdog_thresh", watchdogs::threshold, watchdogs::set_threshold),
+            number("watchdog", watchdogs::processors, watchdogs::set_processors),
+            number("watchdog_thresh", watchdogs::threshold, watchdogs::set_threshold),
             dir(
                 "random",
                 &[
@@ -121,8 +134,8 @@ const SYS: &[ProcEntry] = &[
             constant("max_map_count", |_| Ok(b"65530\n".to_vec())),
             constant("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
             constant("overcommit_memory", |_| Ok(b"0\n".to_vec())),
-            control("nr_hugepages", system::huge_pages, system::set_huge_pages),
-            control("prefault", system::prefault, system::set_prefault),
+            number("nr_hugepages", system::huge_pages, system::set_huge_pages),
+            number("prefault", system::prefault, system::set_prefault),
         ],
     ),
 ];

@@ -7,7 +7,7 @@ use linux_abi::Errno;
 use machine::addr::PAGE_SIZE;
 use machine::sync::SpinLock;
 
-use super::{Target, What, process};
+use super::{Offset, Target, What, process};
 use crate::fs::file::{File, FileOps, Seeking};
 use crate::fs::io::{Sink, Source};
 use crate::mm::{AddressSpace, frames};
@@ -54,7 +54,7 @@ impl TextFile {
     fn make(&self) -> Result<Vec<u8>, Errno> {
         frames::spare()?;
         match self.origin {
-            Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, _)) => {
+            Origin::Table(What::File(read) | What::Constant(read) | What::Control(read, ..)) => {
                 self.target.check_there()?;
                 read(self.target)
             }
@@ -83,10 +83,19 @@ impl FileOps for TextFile {
     }
 
     fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
-        let Origin::Table(What::Control(_, write)) = self.origin else { return Err(Errno::EIO) };
+        let Origin::Table(What::Control(read, write, offset)) = self.origin else { return Err(Errno::EIO) };
+        if source.left() == 0 && offset != Offset::Unseen {
+            return Ok(position);
+        }
         let mut bytes = alloc::vec![0; source.left().min(LONGEST_WRITE)];
         source.take(&mut bytes)?;
-        let written = self.target.check_there().and_then(|()| write(self.target, bytes.trim_ascii_end()));
+        let set = |text: &[u8]| self.target.check_there().and_then(|()| write(self.target, text));
+        let written = match offset {
+            Offset::Ignored if position > 0 => Ok(()),
+            Offset::Refused if position > 0 => Err(Errno::EINVAL),
+            Offset::Joined => joined(read(self.target)?, position, &bytes).map_or(Ok(()), |text| set(&text)),
+            _ => set(bytes.trim_ascii_end()),
+        };
         if let Err(error) = written {
             source.untake(bytes.len());
             return Err(error);
@@ -101,4 +110,12 @@ impl FileOps for TextFile {
     fn held_pages(&self) -> usize {
         self.text.try_lock().map_or(0, |text| text.as_ref().map_or(0, |text| text.capacity().div_ceil(PAGE_SIZE)))
     }
+}
+
+/// The line `text` with its end from byte `at` on replaced by the first line of `new`; `None` if it is shorter.
+fn joined(mut text: Vec<u8>, at: u64, new: &[u8]) -> Option<Vec<u8>> {
+    let kept = usize::try_from(at).ok().filter(|kept| *kept <= text.trim_ascii_end().len())?;
+    text.truncate(kept);
+    text.extend(new.iter().take_while(|byte| !matches!(byte, 0 | b'\n')));
+    Some(text)
 }

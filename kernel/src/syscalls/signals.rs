@@ -11,7 +11,7 @@ use machine::time::now;
 use super::{Call, Calls, SysResult, clock, futexes};
 use crate::sched::{Sleep, breathe};
 use crate::task::signal::permit::permit;
-use crate::task::signal::{self, AltStack, Restart, frame};
+use crate::task::signal::{self, Restart, frame};
 use crate::task::{Pid, Process, Task, ThreadRef, Tid, pidfd, tree};
 use crate::time;
 use crate::user::{UserPtr, read_words, write_words};
@@ -313,33 +313,13 @@ fn sigaltstack(call: &mut Call<'_>) -> SysResult {
     let sp = call.frame.sp();
     let old = *call.task.signals.alt_stack.lock();
     if new_at != 0 {
-        let [base, flags, size] = read_words(new_at)?;
-        let flags = flags & 0xffff_ffff;
-        if frame::on_stack(&old, sp) {
-            return Err(Errno::EPERM);
-        }
-        let mode = flags & !frame::SS_AUTODISARM;
-        if mode != 0 && mode != frame::SS_DISABLE && mode != frame::SS_ONSTACK {
-            return Err(Errno::EINVAL);
-        }
-        let new = if mode == frame::SS_DISABLE {
-            AltStack::default()
-        } else {
-            if size < MIN_STACK {
-                return Err(Errno::ENOMEM);
-            }
-            AltStack { base, size, auto_disarm: flags & frame::SS_AUTODISARM != 0 }
-        };
-        *call.task.signals.alt_stack.lock() = new;
+        *call.task.signals.alt_stack.lock() = old.replaced_by(read_words(new_at)?, sp)?;
     }
     if old_at != 0 {
-        write_words(old_at, &[old.base, frame::stack_flags(&old, sp), old.size])?;
+        write_words(old_at, &[old.base, old.flags(sp), old.size])?;
     }
     Ok(0)
 }
-
-/// Least bytes of an alternate stack (`MINSIGSTKSZ`).
-const MIN_STACK: u64 = 2048;
 
 fn restart_syscall(call: &mut Call<'_>) -> SysResult {
     let restart = call.task.signals.restart.lock().take();

@@ -6,6 +6,7 @@ use core::sync::atomic::Ordering;
 
 use kernel_logic::elf::{self, Header};
 use kernel_logic::permission::READ;
+use kernel_logic::sigstack::AltStack;
 use linux_abi::Errno;
 use machine::arch::UserFrame;
 use machine::thread::running;
@@ -26,7 +27,6 @@ use crate::fs::walk::{Last, Walk};
 use crate::fs::{Caller, File, Path};
 use crate::mm::Owner as _;
 use crate::sched;
-use crate::task::signal::AltStack;
 use crate::trace;
 use crate::trace::span::{Id, span};
 use crate::upper::Kwab;

@@ -25,17 +25,25 @@ struct Tree {
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
+    /// Ids that groups and sessions may use.
+    relations: Relations,
     /// What the relations of processes change with.
     key: TreeKey,
 }
 
 struct Node {
     process: Arc<Process>,
-    children: Vec<Pid>,
+    /// Each behind its [`Family::parent_thread`]: a thread that ends looks at its own alone.
+    children: BTreeSet<(Tid, Pid)>,
 }
 
-static TREE: SpinLock<Tree> =
-    SpinLock::new(Tree { nodes: BTreeMap::new(), last: 0, chosen: Vec::new(), key: TreeKey::new() });
+static TREE: SpinLock<Tree> = SpinLock::new(Tree {
+    nodes: BTreeMap::new(),
+    last: 0,
+    chosen: Vec::new(),
+    relations: Relations { first: Pid::MAX, taken: [0; RELATED / 64] },
+    key: TreeKey::new(),
+});
 
 /// The live threads by id.
 static THREADS: SpinLock<BTreeMap<Tid, ThreadRef>> = SpinLock::new(BTreeMap::new());
@@ -213,18 +221,22 @@ pub fn allocate_this(id: Pid) -> Result<Taken, Errno> {
         return Err(Errno::EEXIST);
     }
     tree.chosen.push(id);
+    tree.relations.note(id);
     Ok(Taken(id))
 }
 
 /// An id that is free: not a process, thread, group or session.
 pub fn allocate() -> Result<Pid, Errno> {
     let tree = &mut *TREE.lock();
-    let mut relations = Relations { first: Pid::MAX, taken: [0; RELATED / 64] };
     for _ in 0..PID_MAX {
-        tree.last = if tree.last + 1 >= PID_MAX { FIRST_REUSED } else { tree.last + 1 };
+        tree.last += 1;
+        if tree.last >= PID_MAX {
+            tree.last = FIRST_REUSED;
+            tree.relations.first = Pid::MAX;
+        }
         let id = tree.last;
         let taken = tree.nodes.contains_key(&id) || THREADS.lock().contains_key(&id) || tree.chosen.contains(&id);
-        if !taken && (id < FIRST_REUSED || !relations.has(tree, id)) {
+        if !taken && (id < FIRST_REUSED || !tree.relations.has(&tree.nodes, &tree.chosen, id)) {
             return Ok(id);
         }
     }
@@ -235,23 +247,37 @@ pub fn allocate() -> Result<Pid, Errno> {
 /// whose leaders are gone.
 const RELATED: usize = 4096;
 
-/// Which of the ids from `first` on are a group's or a session's.
+/// Which of the ids from `first` on may be a group's or a session's, or become one.
+///
+/// Ids are handed out in their order, and a group or session has that of a process; so of ids that were free at the
+/// look and not handed out since, none becomes one, but for those that a program takes out of the order
+/// ([`Relations::note`]).
 struct Relations {
     first: Pid,
     taken: [u64; RELATED / 64],
 }
 
 impl Relations {
-    /// Whether `id` is, by a look at all processes if the last one was for other ids.
-    fn has(&mut self, tree: &Tree, id: Pid) -> bool {
-        let offset = |first: Pid, id: Pid| id.checked_sub(first).map(|at| at as usize).filter(|at| *at < RELATED);
-        let at = offset(self.first, id).unwrap_or_else(|| {
+    /// Whether `id` may be, by a look at all processes if the last one was for other ids.
+    fn has(&mut self, nodes: &BTreeMap<Pid, Node>, chosen: &[Pid], id: Pid) -> bool {
+        let at = self.offset(id).unwrap_or_else(|| {
             (self.first, self.taken) = (id, [0; RELATED / 64]);
-            let ids = tree.nodes.values().flat_map(|node| [node.process.pgid(), node.process.sid()]);
-            ids.filter_map(|taken| offset(id, taken)).for_each(|at| self.taken[at / 64] |= 1 << (at % 64));
+            let used = nodes.values().flat_map(|node| [node.process.pid, node.process.pgid(), node.process.sid()]);
+            used.chain(chosen.iter().copied()).for_each(|id| self.note(id));
             0
         });
         self.taken[at / 64] >> (at % 64) & 1 != 0
+    }
+
+    /// `id` may be one from now on.
+    fn note(&mut self, id: Pid) {
+        if let Some(at) = self.offset(id) {
+            self.taken[at / 64] |= 1 << (at % 64);
+        }
+    }
+
+    fn offset(&self, id: Pid) -> Option<usize> {
+        id.checked_sub(self.first).map(|at| at as usize).filter(|at| *at < RELATED)
     }
 }
 
@@ -267,10 +293,10 @@ pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>
         None => process.family.set_parent_thread(&tree.key, maker),
     }
     if let Some(node) = tree.nodes.get_mut(&process.ppid()) {
-        node.children.push(process.pid);
+        node.children.insert((process.family.parent_thread(), process.pid));
         node.process.family.set_children(&tree.key, node.children.len());
     }
-    tree.nodes.insert(process.pid, Node { process: process.clone(), children: Vec::new() });
+    tree.nodes.insert(process.pid, Node { process: process.clone(), children: BTreeSet::new() });
 }
 
 /// Enters a further thread.
@@ -287,24 +313,43 @@ pub fn remove_thread(process: &Process, tid: Tid) -> Vec<Arc<Process>> {
     drop(gone);
     // Its own children it has counted itself, those of another thread that ended were counted before that gave them to
     // this one, and that was before this one left the list above.
-    if process.family.has_children() { hand_over_children(&TREE.lock(), process, tid) } else { Vec::new() }
+    if process.family.has_children() { hand_over_children(&mut TREE.lock(), process, tid) } else { Vec::new() }
 }
 
-fn hand_over_children(tree: &Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
-    let Some(node) = tree.nodes.get(&process.pid).filter(|node| !node.children.is_empty()) else { return Vec::new() };
+fn hand_over_children(tree: &mut Tree, process: &Process, from: Tid) -> Vec<Arc<Process>> {
+    let Some(node) = tree.nodes.get(&process.pid) else { return Vec::new() };
+    let own: Vec<_> = node.children.range((from, 0)..=(from, Pid::MAX)).copied().collect();
+    if own.is_empty() {
+        return Vec::new();
+    }
     let threads = THREADS.lock();
     let goes_on = |tid: &Tid| *tid != from && threads.contains_key(tid);
     let heir = process.threads.with(|threads| threads.iter().map(|thread| thread.tid()).find(goes_on));
     drop(threads);
     let Some(heir) = heir else { return Vec::new() };
-    let children = node.children.iter().filter_map(|pid| Some(&tree.nodes.get(pid)?.process));
-    let own = children.filter(|child| child.family.parent_thread() == from);
-    own.inspect(|child| child.family.set_parent_thread(&tree.key, heir)).cloned().collect()
+    tree.adopt(process.pid, &own, heir)
+}
+
+impl Tree {
+    /// Some of the children of the process `pid` become those of its thread `heir`.
+    fn adopt(&mut self, pid: Pid, own: &[(Tid, Pid)], heir: Tid) -> Vec<Arc<Process>> {
+        if let Some(node) = self.nodes.get_mut(&pid) {
+            for child in own {
+                node.children.remove(child);
+            }
+            node.children.extend(own.iter().map(|(_, child)| (heir, *child)));
+        }
+        let moved: Vec<_> = own.iter().filter_map(|(_, pid)| Some(self.nodes.get(pid)?.process.clone())).collect();
+        for child in &moved {
+            child.family.set_parent_thread(&self.key, heir);
+        }
+        moved
+    }
 }
 
 /// The one thread left of a process takes over the id of its first (execve(2)).
 pub fn take_over(thread: &Thread) {
-    let tree = TREE.lock();
+    let mut tree = TREE.lock();
     let pid = thread.process.pid;
     let mut threads = THREADS.lock();
     if let Some(me) = threads.remove(&thread.tid()) {
@@ -312,17 +357,15 @@ pub fn take_over(thread: &Thread) {
         threads.insert(pid, me);
     }
     drop(threads);
-    let children = tree.nodes.get(&pid).map_or(&[][..], |node| &node.children);
-    for child in children.iter().filter_map(|child| tree.nodes.get(child)) {
-        child.process.family.set_parent_thread(&tree.key, pid);
-    }
+    let all: Vec<_> = tree.nodes.get(&pid).map_or(Vec::new(), |node| node.children.iter().copied().collect());
+    tree.adopt(pid, &all, pid);
 }
 
 /// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.
 pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
     let tree = TREE.lock();
     let node = tree.nodes.get(&pid)?;
-    node.children.iter().find_map(|child| visit(&tree.nodes.get(child)?.process))
+    node.children.iter().find_map(|(_, child)| visit(&tree.nodes.get(child)?.process))
 }
 
 /// Takes a reaped process out. Whether it was still there.
@@ -332,9 +375,8 @@ pub fn remove_process(pid: Pid) -> bool {
     let Some(gone) = tree.nodes.remove(&pid) else { return false };
     let parent = gone.process.ppid();
     if let Some(node) = tree.nodes.get_mut(&parent)
-        && let Some(at) = node.children.iter().position(|child| *child == pid)
+        && node.children.remove(&(gone.process.family.parent_thread(), pid))
     {
-        node.children.swap_remove(at);
         node.process.family.set_children(&tree.key, node.children.len());
     }
     drop(guard);
@@ -367,13 +409,13 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
     }
     let heir = heir.max(1);
     let processes: Vec<Arc<Process>> =
-        orphans.iter().filter_map(|pid| Some(tree.nodes.get(pid)?.process.clone())).collect();
+        orphans.iter().filter_map(|(_, pid)| Some(tree.nodes.get(pid)?.process.clone())).collect();
     let heirs_thread = tree.nodes.get(&heir)?.process.threads.first().map_or(heir, |thread| thread.tid());
     for orphan in &processes {
         orphan.family.reparent(&tree.key, heir, heirs_thread);
     }
     let node = tree.nodes.get_mut(&heir)?;
-    node.children.extend_from_slice(&orphans);
+    node.children.extend(orphans.iter().map(|(_, pid)| (heirs_thread, *pid)));
     node.process.family.set_children(&tree.key, node.children.len());
     Some((node.process.clone(), processes))
 }

@@ -1,7 +1,7 @@
 /*
  * setitimer(2): interval timers of a microsecond in a hundred processes of one processor, more than it can handle in
  * the time after which they are due again, leave the processes time to run and to end.
- * contract: timeout=60
+ * contract: timeout=20
  */
 #include "../contract.h"
 #include <sys/time.h>

@@ -3,9 +3,10 @@
 //! An [`IntervalTimer`] runs on any [`Clock`]. For processor-time clocks the moment of expiry is only an estimate: when
 //! it comes too early the timer waits with the process ([`ParkedTimers`]), whose ticks look at it.
 //!
-//! A POSIX timer that repeats sends its signal once and waits until that is taken; only then is it counted how often it
-//! would have gone off (timer_getoverrun(2)), however short its interval, and it goes on. One that sends none is never
-//! armed: what is left of it is reckoned when asked for.
+//! A timer that repeats sends its signal once and waits until that is taken, however short its interval; then it goes
+//! on. Only now is it counted how often a POSIX timer would have gone off (timer_getoverrun(2)). One that sends none is
+//! never armed: what is left of it is reckoned when asked for. The two `setitimer` timers of processor time do not
+//! wait: they go off at most as often as their process runs.
 
 mod parked;
 
@@ -142,6 +143,9 @@ impl IntervalTimer {
         if state.next == 0 {
             return (0, state.interval);
         }
+        if state.waits && self.is_alarm() {
+            return (0, state.interval);
+        }
         let Ok(read) = self.clock.read() else { return (0, 0) };
         let unheard = self.notify == Notify::Nothing && read >= state.next;
         if unheard && state.interval == 0 {
@@ -181,6 +185,19 @@ impl IntervalTimer {
         missed
     }
 
+    /// A `SIGALRM` was taken, its own or another: an `ITIMER_REAL` that waits for that goes on.
+    fn alarm_taken(self: &Arc<Self>) {
+        let mut state = self.state.lock();
+        if state.waits {
+            self.go_on(&mut state, MIN_STEP);
+        }
+    }
+
+    /// Whether it is an `ITIMER_REAL`.
+    fn is_alarm(&self) -> bool {
+        self.notify == Notify::Itimer(sig::ALRM)
+    }
+
     /// Its signal was thrown away untaken: it goes on.
     pub fn discarded(self: &Arc<Self>) {
         let mut state = self.state.lock();
@@ -199,7 +216,8 @@ impl IntervalTimer {
         missed
     }
 
-    /// Sends its signal; whether that waits now to be taken.
+    /// Sends its signal; whether that waits now to be taken. An `ITIMER_REAL` waits even if its signal is ignored, as
+    /// on Linux: until another `SIGALRM` is taken.
     fn send(&self, process: &Arc<Process>, setting: u64) -> bool {
         let timer = |id, signal, value| SigInfo {
             signal,
@@ -212,7 +230,7 @@ impl IntervalTimer {
             Notify::Itimer(signal) => {
                 // An ordinary signal is never refused.
                 let _ = signal::send_process(process, SigInfo::kernel(signal));
-                false
+                true
             }
             Notify::Process { id, signal, value } => {
                 signal::queue_for_process(process, timer(id, signal, value)).unwrap_or(false)
@@ -283,7 +301,7 @@ impl IntervalTimer {
             }
             match state.interval {
                 0 => state.next = 0,
-                _ if self.signal().is_some() => state.waits = true,
+                _ if self.signal().is_some() || self.is_alarm() => state.waits = true,
                 _ => {
                     self.go_on(&mut state, MIN_STEP);
                 }
@@ -345,6 +363,14 @@ impl Itimers {
     pub fn get(&self, which: usize) -> Result<(Nanos, Nanos), Errno> {
         let slot = self.0.get(which).ok_or(Errno::EINVAL)?;
         Ok(slot.0.lock().as_ref().map_or((0, 0), |timer| timer.get()))
+    }
+
+    /// A `SIGALRM` of the process was taken: `ITIMER_REAL` goes on if it waited for that.
+    pub fn alarm_taken(&self) {
+        let timer = self.0[0].0.lock().clone();
+        if let Some(timer) = timer {
+            timer.alarm_taken();
+        }
     }
 
     /// Disarms all of them.

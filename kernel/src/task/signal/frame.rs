@@ -5,18 +5,19 @@
 //! asm/ucontext.h, and the System V ABI's rules for stack alignment and the red zone.
 
 use kernel_logic::signal::{Disposition, SIGINFO_WORDS, SigInfo, SigSet, sa};
+use kernel_logic::sigstack::{AltStack, FrameAddress, FrameSize};
 use linux_abi::Errno;
-pub use linux_abi::flags::process::{SS_AUTODISARM, SS_DISABLE, SS_ONSTACK};
 use machine::addr::UserAddr;
 use machine::arch::{Registers, UserFrame};
 use machine::thread::running;
 
-use super::{AltStack, set_blocked};
+use super::set_blocked;
 use crate::task::Task;
 use crate::trace::{self, Category, event};
 use crate::user;
 
-/// Writes the frame for a handler and points `user` at it.
+/// Writes the frame for a handler and points `user` at it. EFAULT if that cannot be written, and for one that would
+/// reach below the alternate stack, of which nothing is written.
 pub fn push(
     me: &Task,
     user: &mut UserFrame,
@@ -28,28 +29,19 @@ pub fn push(
         return Err(Errno::EFAULT);
     }
     let regs = user.registers();
-    let mut alt = me.signals.alt_stack.lock();
-    let reported = *alt;
-    let on_alt = on_stack(&alt, regs.rsp);
-    let mut top = regs.rsp.wrapping_sub(RED_ZONE);
-    if disposition.flags & sa::ONSTACK != 0 && alt.size != 0 && !on_alt {
-        top = alt.base.wrapping_add(alt.size);
-        if alt.auto_disarm {
-            *alt = AltStack::default();
-        }
-    }
-    drop(alt);
-    let fpu_bytes = running::fpu_size();
-    let fpu_at = top.wrapping_sub(fpu_bytes as u64) & !63;
-    let sp = (fpu_at.wrapping_sub(FRAME_BYTES as u64) & !15).wrapping_sub(8);
-    if on_alt && !on_stack(&reported, sp) {
-        return Err(Errno::EFAULT);
-    }
+    let reported = *me.signals.alt_stack.lock();
+    let fpu_bytes = running::fpu_size() as u64;
+    let size = FrameSize { fpu: fpu_bytes, words: FRAME_BYTES as u64 };
+    let on_alternate = disposition.flags & sa::ONSTACK != 0;
+    let FrameAddress { fpu: fpu_at, sp } = reported.fit(regs.rsp, on_alternate, size).ok_or(Errno::EFAULT)?;
     running::save_fpu(UserAddr(fpu_at)).map_err(|_| Errno::EFAULT)?;
     let out = words(me, user.registers(), disposition.restorer, &reported, (old_mask, fpu_at), info);
     user::write_words(sp, &out)?;
+    if reported.auto_disarm {
+        *me.signals.alt_stack.lock() = AltStack::default();
+    }
     if trace::is_on(Category::Signal) {
-        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes as u64, regs.rsp, fpu_at);
+        event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes, regs.rsp, fpu_at);
         event::signal_stack_write(me, info.signal, "frame", sp, FRAME_BYTES as u64, regs.rsp, sp);
     }
     user.call(disposition.handler, sp, [u64::from(info.signal), sp + 8 * SIGINFO as u64, sp + 8]);
@@ -74,7 +66,7 @@ fn words(
         UC_FLAGS,
         0,
         reported.base,
-        stack_flags(reported, regs.rsp),
+        reported.flags(regs.rsp),
         reported.size,
         regs.r8, regs.r9, regs.r10, regs.r11, regs.r12, regs.r13, regs.r14, regs.r15,
         regs.rdi, regs.rsi, regs.rbp, regs.rbx, regs.rdx, regs.rax, regs.rcx,
@@ -133,29 +125,14 @@ fn restore(me: &Task, user: &mut UserFrame, words: &[u64; SIGINFO]) -> Result<()
     };
     regs.orig_rax = u64::MAX;
     user.set_registers(&regs);
-    let stack = AltStack { base: word(3), size: word(5), auto_disarm: word(4) & SS_AUTODISARM != 0 };
-    if word(4) & SS_DISABLE == 0 && stack.size != 0 && !on_stack(&me.signals.alt_stack.lock(), regs.rsp) {
-        *me.signals.alt_stack.lock() = stack;
+    let mut stack = me.signals.alt_stack.lock();
+    // What sigaltstack would refuse leaves it as it is.
+    if let Ok(new) = stack.replaced_by([word(3), word(4), word(5)], regs.rsp) {
+        *stack = new;
     }
+    drop(stack);
     set_blocked(me, SigSet(word(SIGMASK)));
     Ok(())
-}
-
-/// Whether `sp` lies on the alternate stack.
-pub fn on_stack(alt: &AltStack, sp: u64) -> bool {
-    alt.size != 0 && !alt.auto_disarm && sp.wrapping_sub(1).wrapping_sub(alt.base) < alt.size
-}
-
-/// `ss_flags` as `sigaltstack` reports them.
-pub fn stack_flags(alt: &AltStack, sp: u64) -> u64 {
-    let on = if alt.size == 0 {
-        SS_DISABLE
-    } else if on_stack(alt, sp) {
-        SS_ONSTACK
-    } else {
-        0
-    };
-    on | if alt.auto_disarm { SS_AUTODISARM } else { 0 }
 }
 
 /// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The
@@ -177,8 +154,6 @@ fn load_fpu(from: u64) -> Result<(), Errno> {
     running::load_fpu(UserAddr(from)).map_err(|_| Errno::EFAULT)
 }
 
-/// Bytes below the stack pointer that belong to the interrupted function.
-const RED_ZONE: u64 = 128;
 /// `UC_FP_XSTATE | UC_SIGCONTEXT_SS | UC_STRICT_RESTORE_SS`
 const UC_FLAGS: u64 = 3 | UC_STRICT_RESTORE_SS;
 const UC_STRICT_RESTORE_SS: u64 = 4;

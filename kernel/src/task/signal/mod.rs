@@ -9,6 +9,7 @@ use core::mem::offset_of;
 use core::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use kernel_logic::signal::{Cause, Limit, SigInfo, SigSet, sig};
+use kernel_logic::sigstack::AltStack;
 use linux_abi::Errno;
 use machine::sync::SpinLock;
 
@@ -42,17 +43,6 @@ pub struct ThreadSignals {
     pub waiting_for: AtomicU64,
     /// Woken when one of those arrives.
     pub arrived: WaitQueue,
-}
-
-/// An alternate signal stack.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct AltStack {
-    /// Lowest user address.
-    pub base: u64,
-    /// Bytes; 0 when there is none.
-    pub size: u64,
-    /// A handler that runs on it disables it (`SS_AUTODISARM`).
-    pub auto_disarm: bool,
 }
 
 /// A call that `restart_syscall` continues.
@@ -185,8 +175,10 @@ pub fn take(task: &Task, wanted: SigSet) -> Option<SigInfo> {
         // Another thread has discarded, or taken, what was seen first.
         info = shared.take(wanted);
     }
-    if let Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) = &mut info {
-        note_timer(task, cause);
+    match &mut info {
+        Some(SigInfo { cause: cause @ Cause::Timer { .. }, .. }) => note_timer(task, cause),
+        Some(SigInfo { signal: sig::ALRM, .. }) => task.process.itimers.alarm_taken(),
+        _ => {}
     }
     info
 }
