@@ -14,7 +14,7 @@ const FREE: u32 = 0;
 const TAKEN: u32 = 1;
 /// Taken, and threads may be waiting.
 const CONTENDED: u32 = 2;
-/// Taken and contended, and a thread that waits was overtaken: the owner gives it to the thread that has waited longest.
+/// Taken and contended, and a thread that waits was overtaken: the owner gives it to the one that has waited longest.
 const OVERTAKEN: u32 = 4;
 /// Taken for the owner, who has not looked yet: it is told from an owner that waits for what it has.
 const GIVEN: u32 = 8;

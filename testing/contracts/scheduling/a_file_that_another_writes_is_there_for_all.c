@@ -1,7 +1,7 @@
 /*
  * contract: timeout=60
- * write(2), pwrite(2): writes to one file are made one at a time. A thread that shares its processor with a busy loop has
- * its turn all the same, however fast another one comes back: counted is how often that one wrote meanwhile.
+ * write(2), pwrite(2): writes to one file are made one at a time. A thread that shares its processor with a busy loop
+ * has its turn all the same, however fast another one comes back: counted is how often that one wrote meanwhile.
  */
 #include "contract.h"
 

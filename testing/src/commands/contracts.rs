@@ -21,7 +21,7 @@ use clap::Args;
 use kwab::oracle::report::{self as oracle_report, Divergence, OracleReport};
 
 use crate::contracts::coverage;
-use crate::contracts::expected::{self, Expected, Record};
+use crate::contracts::expected::{self, Expected, LinuxRecord};
 use crate::contracts::oracle;
 use crate::contracts::parted;
 use crate::contracts::program::{self, Contract};
@@ -126,17 +126,12 @@ pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode>
     let batch = batch(arguments, consent)?;
     let mut memory = Expected::load()?;
     let before = memory.clone();
-    let record = Record::load(began.linux_series())?;
+    let record = LinuxRecord::load(began.linux_series())?;
     let rules = match arguments.record {
         Some(count) => recorded_answers(&batch, &mut memory, &record, &record.sample(&began.commit, count))?,
         None => linux_answers(&batch, &mut memory, &record, |_| arguments.kernel != Selection::Ours)?,
     };
     memory.store()?;
-    if arguments.write {
-        let keyed: Vec<(&Contract, u64)> = batch.contracts.iter().zip(batch.keys.iter().copied()).collect();
-        Record::write(began.linux_series(), &memory, &keyed)?;
-        println!("{}", paths::shown(&expected::record_file()));
-    }
     let boot = match arguments.kernel {
         Selection::Linux => None,
         _ => Some(kernel::build_with(arguments.safety)?),
@@ -151,6 +146,13 @@ pub fn run(arguments: &ContractsArguments, consent: Consent) -> Result<ExitCode>
         }
     };
     show(&rows, arguments.show);
+    if arguments.write {
+        // With the answers of the second look, where there was one.
+        let linux_alone = boot.is_none();
+        let answers = rows.iter().map(|row| if linux_alone { &row.ours } else { &row.linux });
+        LinuxRecord::write(began.linux_series(), batch.keys.iter().copied().zip(answers))?;
+        println!("{}", paths::shown(&expected::record_file()));
+    }
     if let Some(boot) = &boot {
         first_calls(&batch, boot, &asked(&rows, arguments), consent);
     }
@@ -212,7 +214,7 @@ fn second_look(
 fn linux_answers(
     batch: &Batch,
     memory: &mut Expected,
-    record: &Record,
+    record: &LinuxRecord,
     is_asked: impl Fn(&Contract) -> bool,
 ) -> Result<BTreeMap<String, Report>> {
     let keyed: Vec<_> = batch.contracts.iter().zip(batch.keys.iter().copied()).collect();
@@ -242,7 +244,7 @@ fn linux_answers(
 fn recorded_answers(
     batch: &Batch,
     memory: &mut Expected,
-    record: &Record,
+    record: &LinuxRecord,
     sample: &[&str],
 ) -> Result<BTreeMap<String, Report>> {
     let answers = linux_answers(batch, memory, record, |contract| sample.contains(&contract.name.as_str()))?;
@@ -267,7 +269,7 @@ fn recorded_answers(
         still.name,
         paths::shown(&expected::record_file())
     );
-    linux_answers(batch, memory, &Record::default(), |_| true)
+    linux_answers(batch, memory, &LinuxRecord::default(), |_| true)
 }
 
 fn guest<'a>(batch: &'a Batch, kernel: Which, boot: &'a Path) -> Guest<'a> {

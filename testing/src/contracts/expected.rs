@@ -2,9 +2,9 @@
 //!
 //! An answer counts for exactly the program it was given for. There are two memories. That of this machine is in
 //! `build/`, with the CRC-32 of the program's bytes and of Linux's image as the key. That of the repository
-//! ([`Record`], `testing/contracts/linux.jsonl`) has only the program's, and counts for Linux images of one series
+//! ([`LinuxRecord`], `testing/contracts/linux.jsonl`) has only the program's, and counts for Linux images of one series
 //! (`6.1`): the programs are the same bytes on every machine with Debian's compiler. A run that takes answers from it
-//! asks Linux again for a few of them ([`Record::sample`]), others with each commit.
+//! asks Linux again for a few of them ([`LinuxRecord::sample`]), others with each commit.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -46,7 +46,7 @@ impl Expected {
 
     /// Remembers an answer. One of a machine that was lost, or of a program that ran out of time, is none.
     pub fn remember(&mut self, key: u64, report: Report) {
-        if matches!(report.end, End::Exit(_) | End::Signal(_)) {
+        if is_answer(&report) {
             self.answers.insert(report.name.clone(), (key, report));
         }
     }
@@ -54,7 +54,7 @@ impl Expected {
 
 /// The repository's memory of Linux's answers.
 #[derive(Clone, Debug, Default)]
-pub struct Record {
+pub struct LinuxRecord {
     answers: BTreeMap<String, Recorded>,
 }
 
@@ -72,7 +72,7 @@ struct Header {
     linux: String,
 }
 
-impl Record {
+impl LinuxRecord {
     /// The record, if it is of this series of Linux (`6.1`).
     pub fn load(series: &str) -> Result<Self> {
         let file = record_file();
@@ -109,11 +109,11 @@ impl Record {
         names
     }
 
-    /// Writes the record from all that this machine remembers of `contracts`.
-    pub fn write(series: &str, memory: &Expected, contracts: &[(&Contract, u64)]) -> Result<()> {
+    /// Writes the record: each program's key with what Linux answered at last. An answer of a machine that was lost, or
+    /// of a program that ran out of time, is none.
+    pub fn write<'r>(series: &str, answers: impl Iterator<Item = (u64, &'r Report)>) -> Result<()> {
         let mut text = serde_json::to_string(&Header { linux: series.to_owned() })?;
-        for (contract, key) in contracts {
-            let Some(report) = memory.answer(contract, *key) else { continue };
+        for (key, report) in answers.filter(|(_, report)| is_answer(report)) {
             let line = Recorded { program: (key >> 32) as u32, report: report.clone() };
             write!(text, "\n{}", serde_json::to_string(&line)?)?;
         }
@@ -122,7 +122,11 @@ impl Record {
     }
 }
 
-/// The repository's memory.
+fn is_answer(report: &Report) -> bool {
+    matches!(report.end, End::Exit(_) | End::Signal(_))
+}
+
+/// Where the repository's memory is.
 pub fn record_file() -> PathBuf {
     program::folder().join("linux.jsonl")
 }
@@ -153,20 +157,20 @@ mod tests {
     fn a_recorded_answer_counts_for_the_same_program_under_the_same_series() {
         let text =
             "{\"linux\":\"6.1\"}\n{\"program\":7,\"name\":\"vm/a\",\"lines\":[\"x = 1\"],\"end\":{\"exit\":0}}\n";
-        let record = Record::parse(text, "6.1").unwrap();
+        let record = LinuxRecord::parse(text, "6.1").unwrap();
         let answer = |key| record.answer(&contract("vm/a"), key).map(|report| report.lines.clone());
         assert_eq!(answer(7 << 32 | 5), Some(vec!["x = 1".to_owned()]));
         assert_eq!(answer(8 << 32 | 5), None);
         assert!(record.answer(&contract("vm/b"), 7 << 32).is_none());
-        assert!(Record::parse(text, "6.12").unwrap().answer(&contract("vm/a"), 7 << 32).is_none());
-        assert!(Record::parse("{\"linux\":\"6.1\"}\n{", "6.1").is_err());
+        assert!(LinuxRecord::parse(text, "6.12").unwrap().answer(&contract("vm/a"), 7 << 32).is_none());
+        assert!(LinuxRecord::parse("{\"linux\":\"6.1\"}\n{", "6.1").is_err());
     }
 
     #[test]
     fn each_seed_samples_others() {
         let line = |n| format!("\n{{\"program\":1,\"name\":\"a/{n}\",\"lines\":[],\"end\":{{\"exit\":0}}}}");
         let text = "{\"linux\":\"6.1\"}".to_owned() + &(0..50).map(line).collect::<String>();
-        let record = Record::parse(&text, "6.1").unwrap();
+        let record = LinuxRecord::parse(&text, "6.1").unwrap();
         assert_eq!(record.sample("one", 10).len(), 10);
         assert_ne!(record.sample("one", 10), record.sample("two", 10));
         assert_eq!(record.sample("one", 99).len(), 50);
