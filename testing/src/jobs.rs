@@ -48,6 +48,11 @@ const GAVE_UP: &str = "the kernel stopped";
 const STOPPED: &str = "the machine stopped by itself";
 
 impl End {
+    /// Whether the program ended by itself: an answer, unlike a machine that was lost or a limit of time.
+    pub fn is_answer(&self) -> bool {
+        matches!(self, Self::Exit(_) | Self::Signal(_))
+    }
+
     /// Whether the kernel died, unlike one that was only too slow to answer.
     pub fn is_death(&self) -> bool {
         matches!(self, Self::Lost(reason) if reason.contains(GAVE_UP) || reason.contains(STOPPED))

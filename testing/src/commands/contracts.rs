@@ -200,6 +200,8 @@ fn second_look(
     let linux = run_under(batch, Which::Linux, &batch.linux, &again)?;
     for row in &mut rows {
         let (Some(ours), Some(linux)) = (ours.get(&row.name), linux.get(&row.name)) else { continue };
+        // What it answered once counts when it has no time to say so again.
+        let linux = if linux.end.is_answer() { linux } else { &row.linux };
         let verdict = match verdict::judge(ours, linux, excuses.get(&row.name), &judged::today()) {
             Verdict::Same => Verdict::Unsteady(format!("agrees when run again; first {}", row.verdict)),
             verdict => verdict,
@@ -240,20 +242,29 @@ fn linux_answers(
     Ok(answers)
 }
 
-/// What Linux says to each contract by the record, of which `sample` is asked again; if it contradicts, all of it.
+/// What Linux says to each contract by the record, of which `sample` is asked again; if it contradicts, all of it. A
+/// Linux that has no time to answer does not contradict.
 fn recorded_answers(
     batch: &Batch,
     memory: &mut Expected,
     record: &LinuxRecord,
     sample: &[&str],
 ) -> Result<BTreeMap<String, Report>> {
-    let answers = linux_answers(batch, memory, record, |contract| sample.contains(&contract.name.as_str()))?;
+    let mut answers = linux_answers(batch, memory, record, |contract| sample.contains(&contract.name.as_str()))?;
     let contradicts = |contract: &Contract, key: u64, answers: &BTreeMap<String, Report>| {
-        let (now, then) = (answers.get(&contract.name), record.answer(contract, key));
-        now.zip(then).is_some_and(|(now, then)| (&now.lines, &now.end) != (&then.lines, &then.end))
+        let now = answers.get(&contract.name).filter(|now| now.end.is_answer());
+        let both = now.zip(record.answer(contract, key));
+        both.is_some_and(|(now, then)| (&now.lines, &now.end) != (&then.lines, &then.end))
     };
-    let keyed = batch.contracts.iter().zip(batch.keys.iter().copied());
-    let doubtful: Vec<_> = keyed.filter(|(contract, key)| contradicts(contract, *key, &answers)).collect();
+    let keyed = || batch.contracts.iter().zip(batch.keys.iter().copied());
+    for (contract, key) in keyed() {
+        let silent = answers.get_mut(&contract.name).filter(|now| !now.end.is_answer());
+        if let Some((silent, then)) = silent.zip(record.answer(contract, key)) {
+            println!("Linux did not answer {} now: {}", contract.name, silent.end);
+            *silent = then.clone();
+        }
+    }
+    let doubtful: Vec<_> = keyed().filter(|(contract, key)| contradicts(contract, *key, &answers)).collect();
     if doubtful.is_empty() {
         return Ok(answers);
     }
@@ -262,7 +273,9 @@ fn recorded_answers(
     let again = run_under(batch, Which::Linux, &batch.linux, &programs)?;
     let still = doubtful.iter().find(|(contract, key)| contradicts(contract, *key, &again));
     let Some((still, _)) = still else {
-        return Ok(answers.into_iter().chain(again).collect());
+        let recorded = doubtful.iter().filter_map(|(contract, key)| record.answer(contract, *key).cloned());
+        answers.extend(recorded.map(|report| (report.name.clone(), report)));
+        return Ok(answers);
     };
     println!(
         "Linux answers {} otherwise than {}: it is asked for all",

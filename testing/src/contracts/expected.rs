@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use super::program::{self, Contract};
-use crate::jobs::{End, Report};
+use crate::jobs::Report;
 use crate::paths;
 
 /// What Linux answered to each contract, with the key under which the answer holds.
@@ -46,7 +46,7 @@ impl Expected {
 
     /// Remembers an answer. One of a machine that was lost, or of a program that ran out of time, is none.
     pub fn remember(&mut self, key: u64, report: Report) {
-        if is_answer(&report) {
+        if report.end.is_answer() {
             self.answers.insert(report.name.clone(), (key, report));
         }
     }
@@ -113,17 +113,13 @@ impl LinuxRecord {
     /// of a program that ran out of time, is none.
     pub fn write<'r>(series: &str, answers: impl Iterator<Item = (u64, &'r Report)>) -> Result<()> {
         let mut text = serde_json::to_string(&Header { linux: series.to_owned() })?;
-        for (key, report) in answers.filter(|(_, report)| is_answer(report)) {
+        for (key, report) in answers.filter(|(_, report)| report.end.is_answer()) {
             let line = Recorded { program: (key >> 32) as u32, report: report.clone() };
             write!(text, "\n{}", serde_json::to_string(&line)?)?;
         }
         text.push('\n');
         paths::write(&record_file(), text.as_bytes())
     }
-}
-
-fn is_answer(report: &Report) -> bool {
-    matches!(report.end, End::Exit(_) | End::Signal(_))
 }
 
 /// Where the repository's memory is.
