@@ -311,9 +311,9 @@ fn send_to_thread(call: &Call<'_>, thread: &ThreadRef, signal: u64) -> SysResult
 fn sigaltstack(call: &mut Call<'_>) -> SysResult {
     let (new_at, old_at) = (call.arg(0), call.arg(1));
     let sp = call.frame.sp();
-    let old = *call.task.signals.alt_stack.lock();
+    let old = call.task.signals.alt_stack.get();
     if new_at != 0 {
-        *call.task.signals.alt_stack.lock() = old.replaced_by(read_words(new_at)?, sp)?;
+        call.task.signals.alt_stack.set(old.replaced_by(read_words(new_at)?, sp)?);
     }
     if old_at != 0 {
         write_words(old_at, &[old.base, old.flags(sp), old.size])?;

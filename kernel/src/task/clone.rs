@@ -187,7 +187,7 @@ fn child_task(
     let fs = if asked(flags::CLONE_FS) { me.fs.get() } else { me.fs.get().map(|fs| fs.fork()) };
     let signals = ThreadSignals::new(me.signals.blocked());
     if !asked(flags::CLONE_VM) || asked(flags::CLONE_VFORK) {
-        *signals.alt_stack.lock() = *me.signals.alt_stack.lock();
+        signals.alt_stack.set(me.signals.alt_stack.get());
     }
     let kept = if asked(flags::CLONE_VM) { 0 } else { me.rseq.addr.load(Ordering::Relaxed) };
     let rseq = Rseq {

@@ -277,5 +277,5 @@ fn become_program(me: &Thread, frame: &mut UserFrame, loaded: Loaded, creds: Cre
 fn reset_signals(me: &Thread) {
     let _span = span(Id::ExecSignals);
     me.process.signals.forget_handlers();
-    *me.signals.alt_stack.lock() = AltStack::default();
+    me.signals.alt_stack.set(AltStack::default());
 }

@@ -29,7 +29,7 @@ pub fn push(
         return Err(Errno::EFAULT);
     }
     let regs = user.registers();
-    let reported = *me.signals.alt_stack.lock();
+    let reported = me.signals.alt_stack.get();
     let fpu_bytes = running::fpu_size() as u64;
     let size = FrameSize { fpu: fpu_bytes, words: FRAME_BYTES as u64 };
     let on_alternate = disposition.flags & sa::ONSTACK != 0;
@@ -38,7 +38,7 @@ pub fn push(
     let out = words(me, user.registers(), disposition.restorer, &reported, (old_mask, fpu_at), info);
     user::write_words(sp, &out)?;
     if reported.auto_disarm {
-        *me.signals.alt_stack.lock() = AltStack::default();
+        me.signals.alt_stack.set(AltStack::default());
     }
     if trace::is_on(Category::Signal) {
         event::signal_stack_write(me, info.signal, "fpu", fpu_at, fpu_bytes, regs.rsp, fpu_at);
@@ -125,12 +125,11 @@ fn restore(me: &Task, user: &mut UserFrame, words: &[u64; SIGINFO]) -> Result<()
     };
     regs.orig_rax = u64::MAX;
     user.set_registers(&regs);
-    let mut stack = me.signals.alt_stack.lock();
+    let stack = me.signals.alt_stack.get();
     // What sigaltstack would refuse leaves it as it is.
     if let Ok(new) = stack.replaced_by([word(3), word(4), word(5)], regs.rsp) {
-        *stack = new;
+        me.signals.alt_stack.set(new);
     }
-    drop(stack);
     set_blocked(me, SigSet(word(SIGMASK)));
     Ok(())
 }

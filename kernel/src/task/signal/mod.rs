@@ -33,7 +33,7 @@ pub struct ThreadSignals {
     /// Signals for this thread alone.
     pub pending: PendingSignals,
     /// The alternate stack of handlers (sigaltstack(2)).
-    pub alt_stack: SpinLock<AltStack>,
+    pub alt_stack: OwnAltStack,
     /// The mask to put back when no handler ran (`sigsuspend`, `ppoll`).
     saved_mask: AtomicU64,
     has_saved_mask: AtomicBool,
@@ -43,6 +43,33 @@ pub struct ThreadSignals {
     pub waiting_for: AtomicU64,
     /// Woken when one of those arrives.
     pub arrived: WaitQueue,
+}
+
+/// An alternate stack that its thread alone reads and writes, once it runs: so it takes no lock, of which each signal
+/// would pay two.
+#[derive(Debug, Default)]
+pub struct OwnAltStack {
+    base: AtomicU64,
+    size: AtomicU64,
+    auto_disarm: AtomicBool,
+}
+
+impl OwnAltStack {
+    /// What `sigaltstack` set last.
+    pub fn get(&self) -> AltStack {
+        AltStack {
+            base: self.base.load(Ordering::Relaxed),
+            size: self.size.load(Ordering::Relaxed),
+            auto_disarm: self.auto_disarm.load(Ordering::Relaxed),
+        }
+    }
+
+    /// Sets another.
+    pub fn set(&self, stack: AltStack) {
+        self.base.store(stack.base, Ordering::Relaxed);
+        self.size.store(stack.size, Ordering::Relaxed);
+        self.auto_disarm.store(stack.auto_disarm, Ordering::Relaxed);
+    }
 }
 
 /// A call that `restart_syscall` continues.
@@ -79,7 +106,7 @@ impl ThreadSignals {
         Self {
             blocked: AtomicU64::new(blocked.0),
             pending: PendingSignals::new(),
-            alt_stack: SpinLock::new(AltStack::default()),
+            alt_stack: OwnAltStack::default(),
             saved_mask: AtomicU64::new(0),
             has_saved_mask: AtomicBool::new(false),
             restart: SpinLock::new(None),
