@@ -64,7 +64,7 @@ impl OwnAltStack {
         }
     }
 
-    /// Sets another.
+    /// Takes the place of what there was; that a frame lies there is for the caller to see.
     pub fn set(&self, stack: AltStack) {
         self.base.store(stack.base, Ordering::Relaxed);
         self.size.store(stack.size, Ordering::Relaxed);
