@@ -1,8 +1,9 @@
 /*
  * A QEMU TCG plugin that records which code of our kernel each system call runs. For one processor.
  *
- * A visit is what a thread does between its entry to the kernel and its return to user mode: a system call, or an
- * exception of the program. Of each visit the blocks that ran are kept in the order in which they ran first. What an
+ * A visit is what a thread does between its entry to the kernel and its return to user mode: a system call, an
+ * exception of the program, or the start of a thread: the boot, all that a kernel thread does, and what comes before
+ * the first user mode of another. Of each visit the blocks that ran are kept in the order in which they ran first. What an
  * interrupt runs inside a visit is left out, and so are the functions given by `skip` with all that they call (the
  * kernel's own recording). A visit follows its thread through `switch_stacks`; the thread is known by its stack.
  *
@@ -16,6 +17,8 @@
  *   c NUMBER STACK PATH      a call: how many calls of the machine began before it, its thread
  *   u NUMBER STACK PATH      the same, of a call that did not return
  *   t NUMBER STACK PATH V    an exception from user mode, its vector, and how many calls had begun
+ *   s NUMBER STACK PATH      the start of a thread: how many began before it; the boot is 0
+ *   e STACK                  the machine ended while this thread ran: visits behind this line have not ended
  *   x                        the output has reached its limit: the rest is missing
  */
 #include <inttypes.h>
@@ -29,7 +32,8 @@ typedef uint64_t qemu_plugin_id_t;
 typedef struct qemu_info_t qemu_info_t;
 struct qemu_plugin_tb;
 struct qemu_plugin_insn;
-enum { CB_NO_REGS = 0, MEM_R = 1, MEM_W = 2 };
+/* QEMU 7.2 does not call back for a load when loads alone are asked for. */
+enum { CB_NO_REGS = 0, MEM_W = 2, MEM_RW = 3 };
 
 typedef void (*tb_translated)(qemu_plugin_id_t, struct qemu_plugin_tb *);
 typedef void (*executed)(unsigned, void *);
@@ -63,9 +67,12 @@ enum {
     /* A kernel stack lies in a slot of this many bits. */
     SLOT_BITS = 16,
     SWITCH_BYTES = 48,
-    /* Vector of a visit that is a system call. */
+    /* Vector of a visit that is a system call, */
     CALL = -1,
+    /* and of one that is the start of a thread. */
+    START = -2,
 };
+
 static const uint64_t kernel = 0xffff800000000000u, limit = 64u << 20;
 
 /* A block of guest code; it lives for ever, since generated code points to it. */
@@ -98,7 +105,7 @@ static Block *blocks[BUCKETS];
 static Known *paths[BUCKETS];
 static Thread *threads, *current;
 static FILE *output;
-static uint64_t entry, traps, switching, begin, skips[1024], calls, serial, written;
+static uint64_t entry, traps, switching, begin, skips[1024], calls, starts, serial, written;
 static unsigned skip_count, block_count, path_count;
 static bool is_full;
 
@@ -108,6 +115,8 @@ static void *zeroed(size_t size) {
     return memory;
 }
 
+static void open_visit(Thread *, int vector);
+
 static Thread *thread_of(uint64_t address) {
     uint64_t stack = address >> SLOT_BITS;
     for (Thread *thread = threads; thread; thread = thread->next)
@@ -115,6 +124,7 @@ static Thread *thread_of(uint64_t address) {
     Thread *thread = zeroed(sizeof *thread);
     thread->stack = stack;
     thread->next = threads;
+    open_visit(thread, START);
     return threads = thread;
 }
 
@@ -178,9 +188,9 @@ static void close_visit(Thread *thread, char kind) {
     thread->is_open = false;
     if (is_full || thread->vector >= INTERRUPTS) return;
     unsigned path = path_of(thread);
-    if (thread->vector == CALL)
-        written +=
-            (uint64_t)fprintf(output, "%c %" PRIu64 " %" PRIx64 " %u\n", kind, thread->number, thread->stack, path);
+    if (thread->vector < 0)
+        written += (uint64_t)fprintf(output, "%c %" PRIu64 " %" PRIx64 " %u\n", thread->vector == START ? 's' : kind,
+                                     thread->number, thread->stack, path);
     else
         written += (uint64_t)fprintf(output, "t %" PRIu64 " %" PRIx64 " %u %d\n", thread->number, thread->stack, path,
                                      thread->vector);
@@ -195,7 +205,7 @@ static void open_visit(Thread *thread, int vector) {
     close_visit(thread, 'u');
     thread->is_open = true;
     thread->vector = vector;
-    thread->number = vector == CALL ? calls++ : calls;
+    thread->number = vector == CALL ? calls++ : vector == START ? starts++ : calls;
     thread->serial = ++serial;
     thread->skip_until = thread->last_end = 0;
     thread->length = 0;
@@ -220,11 +230,15 @@ static void trapped(Thread *thread, int vector) {
 
 static void on_block(unsigned cpu, void *data) {
     Block *block = data;
+    if (cpu != 0) return;
+    /* The boot runs on a stack that is known when it leaves it. */
+    if (!current) current = thread_of(0);
     Thread *thread = current;
-    if (cpu != 0 || !thread) return;
     uint64_t address = block->address;
     if (address - traps < STUB * VECTORS) trapped(thread, (int)((address - traps) / STUB));
-    if (address == begin) close_visit(thread, 'u');
+    /* The stack may have been another thread's, whose last call did not return. */
+    if (address == begin && !(thread->is_open && thread->vector == START && thread->length == 0))
+        open_visit(thread, START);
     if (!thread->is_open) return;
     bool is_in_visit = !is_interrupted(thread);
     if (is_in_visit) {
@@ -247,6 +261,12 @@ static void on_entry(unsigned cpu, uint32_t info, uint64_t address, void *data) 
     if (cpu != 0) return;
     current = thread_of(address);
     open_visit(current, CALL);
+}
+
+/* The first push onto the stack that is left. */
+static void on_leave(unsigned cpu, uint32_t info, uint64_t address, void *data) {
+    (void)info, (void)data;
+    if (cpu == 0 && current && current->stack == 0) current->stack = address >> SLOT_BITS;
 }
 
 /* The first pop from the stack that is switched to. */
@@ -274,7 +294,8 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
         size_t size = qemu_plugin_insn_size(insn);
         bytes += size;
         if (at - switching < SWITCH_BYTES && size == 2 && code[0] == 0x41 && code[1] == 0x5f)
-            qemu_plugin_register_vcpu_mem_cb(insn, on_switch, CB_NO_REGS, MEM_R, NULL);
+            qemu_plugin_register_vcpu_mem_cb(insn, on_switch, CB_NO_REGS, MEM_RW, NULL);
+        if (at == switching) qemu_plugin_register_vcpu_mem_cb(insn, on_leave, CB_NO_REGS, MEM_W, NULL);
         if (address == entry && !is_entering && code[0] == 0x6a) {
             is_entering = true;
             qemu_plugin_register_vcpu_mem_cb(insn, on_entry, CB_NO_REGS, MEM_W, NULL);
@@ -292,6 +313,7 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
 }
 
 static void finish(void) {
+    fprintf(output, "e %" PRIx64 "\n", current ? current->stack : 0);
     for (Thread *thread = threads; thread; thread = thread->next) close_visit(thread, 'u');
     fclose(output);
 }

@@ -66,8 +66,8 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     }
     Ok(ExitCode::from(match report.verdict {
         Verdict::Differs => FINDINGS,
-        // The bad run's machine ended in a call that only the good one left.
-        Verdict::Same if report.partings.iter().any(|parting| !parting.alike) => FINDINGS,
+        // The bad run's machine ended in a call that only the good one left, or on its way to the program.
+        Verdict::Same | Verdict::CannotTell if report.partings.iter().any(|parting| !parting.alike) => FINDINGS,
         Verdict::Same if !report.is_partial() => 0,
         Verdict::Same | Verdict::CannotTell => DAMAGED,
     }))

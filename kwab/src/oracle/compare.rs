@@ -59,7 +59,16 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
     let base = |path: &str| path.rsplit('/').next().map(str::to_owned);
     let other =
         bad.1.root(report.program.as_deref()).or_else(|| bad.1.root(base(report.program.as_deref()?).as_deref()));
-    let Some(other) = other else { return report };
+    // A kernel that goes wrong before the program begins goes wrong in what led to it.
+    let (root, other) = match (other, good.1.first(), bad.1.first()) {
+        (Some(other), ..) => (root, other),
+        (None, Some(first), Some(other)) => {
+            let program = report.program.take().unwrap_or_default();
+            report.bad.gaps.push(format!("{program} is not executed in this run: compared from the first thread on"));
+            (first, other)
+        }
+        _ => return report,
+    };
     let mut runs = Runs::new(good.1, bad.1);
     runs.queue.push_back(Pair::new("1".into(), root, other));
     while let Some(pair) = runs.queue.pop_front() {

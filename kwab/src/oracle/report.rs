@@ -38,7 +38,8 @@ pub struct OracleReport {
     /// recorded paths: those in which the paths part, those that ran just before, then those that ran in few calls with
     /// right answers. Empty without the image of the kernel.
     pub behind: Vec<String>,
-    /// Where the paths of calls through the kernel part, in the order of time; empty without recorded paths.
+    /// Where the paths through the kernel part, of calls, and of threads that had none yet when the machine ended; in the
+    /// order of time. Empty without recorded paths.
     pub partings: Vec<Parting>,
     /// How many differences follow the first.
     pub later_count: usize,
@@ -74,7 +75,8 @@ pub(super) struct Aligned {
 /// A call whose path through the kernel is another in the bad run.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct Parting {
-    /// The call, as `bad` shows it; of an exception of the program its vector and the call before it.
+    /// The call, as `bad` shows it; of an exception of the program its vector and the call before it; `the boot`, or
+    /// `the start of thread N`: what a thread ran before it was first in user mode.
     pub call: String,
     /// Whether this call was answered alike.
     pub alike: bool,

@@ -303,6 +303,38 @@ fn a_program_that_is_not_in_both_runs_cannot_be_compared() {
 }
 
 #[test]
+fn a_machine_that_ended_before_the_program_began_is_compared_from_its_first_thread_on() {
+    let common = [
+        entry(1, 59, [0x1000, 0, 0, 0, 0, 0]),
+        exit(1, 59, 0, ",\"text0\":\"/sbin/runner\""),
+        entry(1, 2, [0x1000, 0, 0, 0, 0, 0]),
+        exit(1, 2, 3, ",\"text0\":\"/etc/jobs\""),
+        entry(1, 0, [3, 0x2000, 512, 0, 0, 0]),
+    ];
+    let run = |more: &[String]| {
+        let rows: Vec<&str> = common.iter().chain(more).map(String::as_str).collect();
+        recorded(&rows)
+    };
+    let good = run(&[
+        exit(1, 0, 9, ""),
+        entry(1, 57, [0; 6]),
+        exit(1, 57, 2, ""),
+        entry(2, 59, [0x1000, 0, 0, 0, 0, 0]),
+        exit(2, 59, 0, ",\"text0\":\"/bin/p\""),
+        entry(2, 39, [0; 6]),
+        exit(2, 39, 2, ""),
+    ]);
+    let bad = run(&[exit(1, 0, -14, "")]);
+    let options = CompareOptions { program: Some("p".to_owned()) };
+    let report = compare(("good", &good), ("bad", &bad), &options);
+    let first = report.first.as_ref().expect("a difference");
+    assert_eq!((first.name.as_str(), first.kind, report.program.as_deref()), ("read", DivergenceKind::Answer, None));
+    assert_eq!(report.bad.gaps, ["/bin/p is not executed in this run: compared from the first thread on"]);
+    // Two recordings of other programs are not compared when the good one has not this one either.
+    assert_eq!(compare(("bad", &bad), ("good", &good), &options).verdict, Verdict::CannotTell);
+}
+
+#[test]
 fn rings_lack_calls_without_arguments_and_are_never_complete() {
     let good = of_strace(format!("{START}7 getpid() = 7\n7 dup(0) = 3\n").as_bytes());
     let ring = |calls: &str| {

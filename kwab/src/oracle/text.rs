@@ -28,6 +28,10 @@ pub fn text(report: &OracleReport) -> String {
     out.push('\n');
     match (&report.first, report.verdict) {
         (Some(first), _) => differs(report, first, &mut out),
+        (None, Verdict::CannotTell) if !report.partings.is_empty() => {
+            let _ = writeln!(out, "no calls to compare: {program} is not executed in both runs");
+            kernel(report, &mut out);
+        }
         (None, Verdict::CannotTell) => {
             let _ = writeln!(out, "cannot compare: {program} is not executed in both runs, or made no calls there.");
             out.push_str(

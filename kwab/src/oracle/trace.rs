@@ -133,6 +133,12 @@ impl Trace {
         let attached = program.is_none() && self.origin == Origin::Strace;
         first.or_else(|| self.threads.first().filter(|_| attached).map(|thread| (thread, 0)))
     }
+
+    /// Of a recording, the first thread with its first row: init, which all others come from.
+    pub(super) fn first(&self) -> Option<(&Thread, usize)> {
+        let began = |thread: &&Thread| thread.rows.first().map_or(usize::MAX, |row| row.at);
+        self.threads.iter().min_by_key(began).filter(|_| self.origin == Origin::Recording).map(|thread| (thread, 0))
+    }
 }
 
 /// What the allocator adds to a piece of memory.

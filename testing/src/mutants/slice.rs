@@ -2,8 +2,8 @@
 //!
 //! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
 //! function. That it names the changed one is measured by the whole judge, and asked for here only where the way to it
-//! is short: where a sleeper waits for what the function says, and where a crash before there is a kernel leaves no
-//! dump, so that the log must do.
+//! is short: where a sleeper waits for what the function says, where a crash before there is a kernel leaves no dump, so
+//! that the log must do, and where the recorded paths of a kernel without the change part in the function.
 
 use super::described::Change;
 use super::guest::Sort;
@@ -48,6 +48,9 @@ const EARLY: &[&str] = &["carve"];
 /// Functions of [`CHANGES`] that the first hypothesis names, from a dump and from a log alone.
 const NAMED: &[&str] = &["is_stopped"];
 
+/// Functions of [`CHANGES`] in which the recorded paths part first: in a call, and in the boot before any.
+const PARTED: &[&str] = &["finish_vfork", "next_entry", "carve"];
+
 /// What is wrong with a case of the slice; nothing when all is well.
 #[must_use]
 pub fn complaints(row: &Row) -> Vec<String> {
@@ -74,6 +77,9 @@ pub fn complaints(row: &Row) -> Vec<String> {
         let names = score.as_ref().is_some_and(|score| score.first);
         complain(is_named && !names, format!("the first hypothesis from its {from} does not name the function"));
     }
+    let is_parted = row.function.as_deref().is_some_and(|function| PARTED.contains(&function));
+    let parts = row.paths.as_ref().is_some_and(|score| score.first);
+    complain(is_parted && !parts, "the recorded paths do not part in the function".to_owned());
     for score in [&row.dump, &row.serial].into_iter().flatten() {
         let blames = score.blames.as_deref().unwrap_or_default();
         complain(score.is_wrong(), format!("kwab blames {blames} ({:?} {})", score.score, score.claim));
@@ -101,7 +107,10 @@ mod tests {
     #[test]
     fn a_case_without_a_sound_dump_or_a_finding_and_a_sure_wrong_blame_are_complaints() {
         let good = Score { judged: true, sound: true, status: Some(1), score: Some(0.6), ..Score::default() };
-        let count = |sort, score: &Score| complaints(&row(sort, score.clone())).len();
+        let parted = Some(Score { first: true, ..good.clone() });
+        let of = |sort, score: &Score| Row { paths: parted.clone(), ..row(sort, score.clone()) };
+        let count = |sort, score: &Score| complaints(&of(sort, score)).len();
+        assert_eq!(complaints(&row(Sort::Hung, good.clone())).len(), 1);
         assert_eq!(count(Sort::KernelDied, &good), 0);
         assert_eq!(count(Sort::KernelDied, &Score { status: Some(0), ..good.clone() }), 1);
         assert_eq!(count(Sort::Hung, &Score { status: Some(0), ..good.clone() }), 0);
@@ -111,7 +120,7 @@ mod tests {
         let of_log = |score: Score| Row {
             function: Some("carve".to_owned()),
             serial: Some(score),
-            ..row(Sort::KernelDied, Score::default())
+            ..of(Sort::KernelDied, &Score::default())
         };
         assert_eq!(complaints(&of_log(Score { anywhere: true, ..good.clone() })).len(), 0);
         assert_eq!(complaints(&of_log(good.clone())).len(), 1);

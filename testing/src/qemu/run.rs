@@ -2,8 +2,8 @@
 //!
 //! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic,
 //! after the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest
-//! no processor is not counted (`qemu::quiet`). In each case QEMU is killed by its process id: the host never waits for
-//! a guest to switch itself off.
+//! no processor is not counted (`qemu::quiet`). In each case QEMU is ended by its process id: the host never waits for
+//! a guest to switch itself off. It is asked first, so that a plugin writes what it has, and killed when it does not go.
 
 use std::io::Read as _;
 use std::process::Child;
@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::Machine;
 use super::quiet::{Quiet, waited};
@@ -69,6 +70,9 @@ pub enum Next {
     Stop,
 }
 
+/// How long QEMU has to leave when it is asked to.
+const LONGEST_EXIT: Duration = Duration::from_secs(5);
+
 /// After a panic line the report goes on, an armoured dump may follow: it is over when nothing came for this long,
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -114,7 +118,7 @@ pub fn run_asking(
     let ending = watch.until_end(&console, limits, &mut on_silence, &mut on_line);
     let ending = match ending {
         Some(ending) => {
-            child.kill().and_then(|()| child.wait()).with_context(|| format!("cannot end `{call}`"))?;
+            end(&mut child).with_context(|| format!("cannot end `{call}`"))?;
             ending
         }
         None => {
@@ -123,6 +127,22 @@ pub fn run_asking(
         }
     };
     Ok(Outcome { ending, serial: watch.serial, elapsed: started.elapsed() })
+}
+
+/// Ends QEMU: by SIGTERM, at which it leaves by exit(3), and by force when it is still there after [`LONGEST_EXIT`].
+fn end(child: &mut Child) -> std::io::Result<()> {
+    if let Some(process) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+        // A process that is gone already is waited for below.
+        let _ = kill_process(process, Signal::TERM);
+    }
+    let asked = Instant::now();
+    while asked.elapsed() < LONGEST_EXIT {
+        if child.try_wait()?.is_some() {
+            return Ok(());
+        }
+        thread::sleep(Duration::from_millis(5));
+    }
+    child.kill().and_then(|()| child.wait()).map(drop)
 }
 
 /// Runs a machine until its console shows `text`, wherever in a line; how long that took from QEMU's start. `None` when

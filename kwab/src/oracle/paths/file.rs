@@ -24,6 +24,10 @@ pub struct Paths {
     pub(super) calls: BTreeMap<u32, Visit>,
     /// The exceptions from user mode.
     pub(super) traps: Vec<Trap>,
+    /// What threads ran before they were first in user mode, by how many threads began before each; the boot is 0.
+    pub(super) starts: BTreeMap<u32, Start>,
+    /// The stack of the thread that ran when the machine ended; `None` when the recording does not say.
+    pub(super) ended: Option<u64>,
     /// What is known to be missing, for people.
     pub gaps: Vec<String>,
 }
@@ -44,6 +48,14 @@ pub(super) struct Trap {
     pub number: u32,
     pub visit: Visit,
     pub vector: u32,
+}
+
+/// The start of a thread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Start {
+    pub visit: Visit,
+    /// Whether the machine ended before it did.
+    pub is_cut: bool,
 }
 
 /// Why a file has no paths.
@@ -98,20 +110,29 @@ impl Paths {
                 // A damaged path keeps its number.
                 self.paths.push(blocks.collect::<Option<_>>().unwrap_or_default());
             }
-            "c" | "u" | "t" => {
+            "e" => self.ended = Some(u64::from_str_radix(words.next()?, 16).ok()?),
+            "c" | "u" | "t" | "s" => {
                 let number: u32 = words.next()?.parse().ok()?;
                 let stack = u64::from_str_radix(words.next()?, 16).ok()?;
                 let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
                 let visit = Visit { stack, path };
-                if kind == "t" {
-                    self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? });
-                } else {
-                    self.calls.insert(number, visit);
+                match kind {
+                    "t" => self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? }),
+                    "s" => drop(self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() })),
+                    _ => drop(self.calls.insert(number, visit)),
                 }
             }
             _ => return None,
         }
         Some(())
+    }
+
+    /// Which start of a thread the machine ended in.
+    pub(super) fn last_start(&self) -> Option<u32> {
+        let of = |visit: &Visit| Some(visit.stack) == self.ended;
+        let last = self.starts.iter().rfind(|(_, start)| of(&start.visit));
+        let (number, start) = last?;
+        (start.is_cut && !self.calls.values().any(of)).then_some(*number)
     }
 
     /// The exceptions behind each call of their thread, in their order.
@@ -149,6 +170,17 @@ mod tests {
         assert_eq!(paths.gaps.len(), 2);
         assert_eq!(paths.gaps[1], "damage in 2 lines of the recording of paths");
         assert!(Paths::of(b"kwab-paths 2\n").is_err() && Paths::of(b"").is_err());
+    }
+
+    #[test]
+    fn the_start_in_which_the_machine_ended_is_one_of_a_thread_without_calls() {
+        let of = |ended: &str| {
+            let text = format!("kwab-paths 1\nb f0 9\np 0\ns 1 a1 0\nc 0 a1 0\ne {ended}\ns 0 a0 0\nu 1 a1 0\n");
+            Paths::of(text.as_bytes()).expect("a recording")
+        };
+        let paths = of("a0");
+        assert_eq!((paths.starts[&0].is_cut, paths.starts[&1].is_cut, paths.last_start()), (true, false, Some(0)));
+        assert_eq!((of("a1").last_start(), of("zz").ended, of("zz").gaps.len()), (None, None, 1));
     }
 
     #[test]

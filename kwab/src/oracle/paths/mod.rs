@@ -23,7 +23,7 @@ pub use file::{NoPaths, Paths};
 use part::{Parted, part};
 use places::{CodeLine, Functions, Resolver, Way};
 
-use super::report::{OracleReport, Parting};
+use super::report::{OracleReport, Parting, Verdict};
 use crate::decode::exception_name;
 use crate::report::align::{align, fingerprint};
 use crate::symbols::Image;
@@ -57,7 +57,10 @@ impl OracleReport {
         self.bad.gaps.extend(bad.paths.gaps.iter().cloned());
         let mut search = PathSearch::new(self, good, bad);
         search.add_noise(good, again);
-        let found = search.partings();
+        let mut found = search.partings();
+        if found.is_empty() {
+            found = search.starts();
+        }
         let behind = search.ranked(&found);
         self.partings = found.into_iter().map(|parting| parting.told).collect();
         self.behind = behind;
@@ -111,12 +114,42 @@ impl<'a> PathSearch<'a> {
             let prints = |calls: &[(u32, u64)]| calls.iter().map(|call| call.1).collect::<Vec<_>>();
             let beside = align(&prints(&ours), &prints(&theirs), &mut || true).unwrap_or_default();
             for (here, there) in beside.iter().filter_map(|row| row.left.zip(row.right)) {
-                let (here, there) = (ours[here as usize].0, theirs[there as usize].0);
-                let (one, two) = (self.good.way(here, &mut self.functions), other.way(there, &mut self.functions));
-                let differs = |place: &&CodeLine| one.times.get(place) != two.times.get(place);
-                self.noise.extend(one.list.iter().chain(&two.list).filter(differs));
+                self.differs(ours[here as usize].0, &mut other, theirs[there as usize].0);
+            }
+            for (number, start) in &self.good.paths.starts {
+                if let Some(there) = paths.starts.get(number) {
+                    self.differs(start.visit.path, &mut other, there.visit.path);
+                }
             }
         }
+    }
+
+    /// Adds the places that differ between a path of the good run and one of another.
+    fn differs(&mut self, here: u32, other: &mut Resolver<'_>, there: u32) {
+        let (one, two) = (self.good.way(here, &mut self.functions), other.way(there, &mut self.functions));
+        let differs = |place: &&CodeLine| one.times.get(place) != two.times.get(place);
+        self.noise.extend(one.list.iter().chain(&two.list).filter(differs));
+    }
+
+    /// The partings of threads that were never in user mode, when the bad run ended before its program began or in such
+    /// a thread. Of a thread that only the end of the machine cut short, what it did not come to says nothing.
+    fn starts(&mut self) -> Vec<FoundParting> {
+        let (of_good, of_bad) = (self.good.paths, self.bad.paths);
+        let deadly = of_bad.last_start();
+        if deadly.is_none() && self.report.verdict != Verdict::CannotTell {
+            return Vec::new();
+        }
+        let mut found = Vec::new();
+        for (number, start) in &of_bad.starts {
+            let Some(good) = of_good.starts.get(number) else { continue };
+            let name = if *number == 0 { "the boot".to_owned() } else { format!("the start of thread {number}") };
+            let parting = self.ways(good.visit.path, start.visit.path, name, false);
+            let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
+            found
+                .extend(parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told))));
+        }
+        found.truncate(MOST_PARTINGS);
+        found
     }
 
     /// The partings of the calls up to the first difference, in the order of time.
