@@ -12,6 +12,7 @@ use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 
 use super::context::{Context, View};
 use super::controller;
+use super::futexes;
 use super::keepers::Promise;
 use super::quote::{text, waits_in_vfork};
 use super::rings::Rings;
@@ -109,6 +110,16 @@ pub const INVARIANTS: &[Invariant] = &[
             "a thread sleeps although a signal for it is pending",
             0.75,
             signal,
+        ),
+    ),
+    kept(
+        Promise::Futex,
+        rule(
+            "INV-FUTEX",
+            "FUTEX_WAKE finds those that sleep on the word",
+            "a thread sleeps on a futex, and a FUTEX_WAKE of it since did not find it",
+            0.85,
+            futex,
         ),
     ),
     kept(
@@ -343,6 +354,12 @@ fn signal(ctx: &Context<'_, '_>, rows: &mut Rows) {
             rows.violated(row, Some(task.at), task.tid);
         }
     }
+}
+
+fn futex(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let (checked, unwoken) = futexes::unwoken(ctx);
+    rows.checked += checked;
+    unwoken.into_iter().for_each(|found| rows.violated(found.text, Some(found.at), found.tid));
 }
 
 fn woken(ctx: &Context<'_, '_>, rows: &mut Rows) {

@@ -34,6 +34,10 @@ pub enum Promise {
     Frames,
     /// An interrupt that was taken ends.
     Interrupt,
+    /// Init is sent to user mode with a program.
+    Program,
+    /// FUTEX_WAKE wakes those that sleep on its word.
+    Futex,
     /// A mutex that is given back goes to a thread that waits for it.
     Mutex,
 }
@@ -110,6 +114,29 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
         &["machine::x86_64::entry::trap::dispatch", "machine::x86_64::interrupts::apic::end_of_interrupt"],
     ),
     (
+        Promise::Program,
+        &[
+            "kernel::boot::become_init",
+            "kernel::boot::run_init",
+            "kernel::boot::try_init",
+            "kernel::task::exec::exec",
+            "kernel::task::exec::become_program",
+        ],
+    ),
+    (
+        Promise::Futex,
+        &[
+            "kernel::futex::key::key",
+            "kernel::futex::queue_if",
+            "kernel_logic::waiters::Waiters<K,T>::push",
+            "kernel::futex::wake",
+            "kernel::futex::take",
+            "kernel_logic::waiters::Waiters<K,T>::next",
+            "kernel_logic::waiters::Waiters<K,T>::remove",
+            "kernel::futex::wake_all",
+        ],
+    ),
+    (
         Promise::Mutex,
         &[
             "machine::claim::Claim<T,P>::take_contended",
@@ -125,6 +152,14 @@ pub const KEEPERS: &[(Promise, &[&str])] = &[
 /// The functions that turn an exception into a signal and call the program's handler.
 pub const HANDLER: &[&str] =
     &["kernel::trap::user", "kernel::task::signal::deliver::deliver", "kernel::task::signal::frame::push"];
+/// The way of every system call to its handler and back.
+pub const DOOR: &[&str] = &[
+    "syscall_entry",
+    "machine::x86_64::cpu::regs::UserFrame::args",
+    "kernel::syscalls::dispatch",
+    "kernel::syscalls::recorded",
+    "machine::x86_64::cpu::regs::UserFrame::set_result",
+];
 /// The table of handlers by the number of the system call.
 pub const TABLE: &str = "kernel::syscalls::TABLE";
 /// The stubs by which exceptions and interrupts enter the kernel, one per vector.
@@ -149,7 +184,7 @@ pub(super) fn makes(path: &[u8]) -> bool {
 /// Every name of the kernel that rules look for or name.
 pub fn names() -> impl Iterator<Item = &'static str> {
     let kept = KEEPERS.iter().flat_map(|(_, functions)| functions.iter().copied());
-    kept.chain(ASKS.iter().chain(HANDLER).copied()).chain([TABLE, STUBS, LOOKUP])
+    kept.chain(ASKS.iter().chain(HANDLER).chain(DOOR).copied()).chain([TABLE, STUBS, LOOKUP])
 }
 
 /// The functions that keep a promise; `None` when the dump is not of this workspace's kernel.

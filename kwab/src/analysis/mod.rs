@@ -33,6 +33,7 @@ mod evidence;
 pub mod finding;
 pub mod forms;
 mod frame;
+mod futexes;
 mod good;
 pub(crate) mod headline;
 pub mod images;

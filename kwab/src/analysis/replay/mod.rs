@@ -2,14 +2,15 @@
 //!
 //! A call's answer is wrong when the call itself does not allow it ([`results`], [`refused`]), or when it contradicts
 //! what the kernel answered before: about the address space, by the kernel's own set of mappings, and at the end by the
-//! map of the dump ([`map`]); about descriptors, by the kernel's own table ([`descriptors`]). What the ring does not
-//! hold is not known and contradicts nothing. A process whose threads share what is replayed is left out: calls of
-//! threads that ended are not in a dump.
+//! map of the dump ([`map`]); about descriptors, by the kernel's own table ([`descriptors`]); about the thread pointer,
+//! by the register at the death ([`thread_pointer`]). What the ring does not hold is not known and contradicts nothing. A
+//! process whose threads share what is replayed is left out: calls of threads that ended are not in a dump.
 
 mod descriptors;
 mod map;
 mod refused;
 mod results;
+mod thread_pointer;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -94,7 +95,8 @@ pub(super) fn wrong_answers(ctx: &Context<'_, '_>) -> Vec<WrongAnswer> {
             process.vmas.push(vma);
         }
     }
-    processes.into_values().flat_map(Process::wrong_answers).take(MOST).collect()
+    let base = thread_pointer::wrong_answer(ctx);
+    base.into_iter().chain(processes.into_values().flat_map(Process::wrong_answers)).take(MOST).collect()
 }
 
 /// What a dump has of a process.

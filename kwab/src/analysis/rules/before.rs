@@ -32,7 +32,7 @@ pub(super) struct Failed {
 
 /// The last call that failed and should have set up what a thread waits for: its own process', else one of its parent,
 /// its children or their other children.
-pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed> {
+pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Located<Task<'_>>) -> Option<Failed> {
     let reason = text(sleeper.wait_reason);
     let waits = syscalls::by_name(&reason)?.traits;
     let (_, set_up) = Traits::WAITS.into_iter().find(|(kind, _)| waits.has(*kind))?;
@@ -64,12 +64,12 @@ pub(super) fn failed(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> Option<Failed
 /// the kind that wakes it; with the functions that it is made of, those of the sleeper's own modules first.
 pub(super) fn waker(
     ctx: &Context<'_, '_>,
-    sleeper: &Task<'_>,
+    sleeper: &Located<Task<'_>>,
     guilty: Option<&Guilty>,
 ) -> Option<(Statement, RecordRef)> {
     let waits = syscalls::by_name(&text(sleeper.wait_reason))?.traits;
     let (_, wakes) = Traits::WAITS.into_iter().find(|(kind, _)| waits.has(*kind))?;
-    let slept = ctx.death.ns?.checked_sub(sleeper.state_ns?)?;
+    let slept = fell_asleep(ctx, sleeper)?;
     let relatives = relatives(ctx, sleeper);
     let can_wake = |row: &&Located<SyscallRecord<'_>>| {
         let since = row.stamp.ns.is_some_and(|at| at.saturating_add(row.duration_ns.unwrap_or(0)) >= slept);
@@ -146,10 +146,15 @@ fn relatives(ctx: &Context<'_, '_>, sleeper: &Task<'_>) -> BTreeSet<u32> {
     pids.chain(parent).filter(|pid| *pid > 1).collect()
 }
 
+/// When a thread fell asleep. Its record says for how long it has slept when it was written, which is later than the
+/// death by the time that the sections before took.
+fn fell_asleep(ctx: &Context<'_, '_>, sleeper: &Located<Task<'_>>) -> Option<u64> {
+    sleeper.stamp.ns.or(ctx.death.ns)?.checked_sub(sleeper.state_ns?)
+}
+
 /// ` 3.2 ms before it slept`, when the dump says both times.
-fn when(ctx: &Context<'_, '_>, sleeper: &Task<'_>, row: &Located<SyscallRecord<'_>>) -> String {
-    let slept = ctx.death.ns.zip(sleeper.state_ns).map(|(now, ns)| now.saturating_sub(ns));
-    let Some((slept, called)) = slept.zip(row.stamp.ns) else { return String::new() };
+fn when(ctx: &Context<'_, '_>, sleeper: &Located<Task<'_>>, row: &Located<SyscallRecord<'_>>) -> String {
+    let Some((slept, called)) = fell_asleep(ctx, sleeper).zip(row.stamp.ns) else { return String::new() };
     let apart = slept.abs_diff(called) as f64 / 1e6;
     format!(", {apart:.1} ms {} it went to sleep", if called <= slept { "before" } else { "after" })
 }

@@ -133,3 +133,28 @@ fn a_refusal_of_arguments_that_decide_alone_is_wrong() {
     ];
     assert!(wrong(&right_refusals, &[]).is_none());
 }
+
+#[test]
+fn the_thread_pointer_of_the_dead_thread_is_the_one_that_it_set() {
+    let why = |calls: &[SyscallRecord<'_>], base: u64| {
+        let values = [Reg::new(RegId::RIP, 0x40_1000), Reg::new(RegId::CS, 0x33), Reg::new(RegId::FS_BASE, base)];
+        let set = Registers {
+            role: Some(RegisterRole::FAULT),
+            pid: Some(7),
+            tid: Some(7),
+            regs: Some(List::new(&values)),
+            ..Registers::default()
+        };
+        let maker = Maker::new().put(C, &user_death(11, 0x40_1000, Some(0x10))).put(SectionKind::REGISTERS, &set);
+        let maker = calls.iter().fold(maker, |maker, call| maker.put(CALLS, call));
+        let found = judge(maker.bytes()).hypotheses.into_iter().find(|found| found.rule == "ANSWER");
+        found.map(|found| found.evidence[0].text.clone()).unwrap_or_default()
+    };
+    let set = call("arch_prctl", [0x1002, 0x40_f558, 0, 0, 0, 0], 0);
+    assert_eq!(why(&[set], 0), "the thread pointer (FS base) of thread 7 is 0x0");
+    assert_eq!(why(&[set], 0x40_f558), "");
+    // Refused, of another thread, or of the program before.
+    assert!(!why(&[SyscallRecord { result: Some(-1), ..set }], 0).contains("thread pointer"));
+    assert_eq!(why(&[SyscallRecord { tid: Some(8), ..set }], 0), "");
+    assert_eq!(why(&[set, call("execve", [0x7000, 0, 0, 0, 0, 0], 0)], 0), "");
+}

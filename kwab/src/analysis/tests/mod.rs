@@ -10,6 +10,7 @@ mod logs;
 mod stuck;
 mod triage;
 mod verify;
+mod wakes;
 mod work;
 
 use kwab_format::record::*;
