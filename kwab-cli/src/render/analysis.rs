@@ -73,8 +73,9 @@ pub(crate) fn triage(report: &Triage, explain: bool, style: Style) -> String {
     }
     if let Some(undecided) = &report.undecided {
         list(&mut out, " ?  looked at: ", &undecided.looked_at, style);
-        wrap(&mut out, " ?  would decide: ", &undecided.decides, style);
-        wrap(&mut out, " ?  record it: ", &undecided.record, style);
+        for (label, text) in undecided.advice() {
+            wrap(&mut out, &format!(" ?  {label}: "), text, style);
+        }
     }
     list(&mut out, " –  ruled out: ", &report.ruled_out, style);
     list(&mut out, &format!("\nnot in this {source}: "), &report.lacking, style);

@@ -110,6 +110,8 @@ fn meaning(name: &str, value: u64, ctx: &Context<'_, '_>) -> String {
         "cr4" => return describe_bits(value, CR4),
         "efer" => return describe_bits(value, EFER),
         "cs" | "ss" | "ds" | "es" | "fs" | "gs" => return String::new(),
+        // Entries that are not system calls leave it so.
+        "orig_rax" if value == u64::MAX => return "not a system call".to_owned(),
         _ => {}
     }
     let pid = ctx.death.code_pid();

@@ -33,6 +33,8 @@ enum Item {
     Against(usize, usize),
     Weakened(usize, usize),
     Next(usize, usize),
+    /// What would decide it, when no hypothesis is likely.
+    Advice(usize),
     /// What the functions below have in common: they were changed since a build that worked.
     Changes,
     Changed(usize),
@@ -65,6 +67,8 @@ impl TriageView {
             rows.extend((0..found.weakened.len()).map(|piece| Item::Weakened(at, piece)));
             rows.extend((0..found.next.len()).map(|piece| Item::Next(at, piece)));
         }
+        let advice = triage.undecided.as_ref().map_or(0, |undecided| undecided.advice().len());
+        rows.extend((0..advice).map(Item::Advice));
         let changed: Option<Vec<String>> = triage.untold_changes().map(|since| since.lines(usize::MAX - 1));
         rows.extend(changed.iter().map(|_| Item::Changes));
         let changed = changed.unwrap_or_default();
@@ -99,6 +103,11 @@ impl TriageView {
             Item::Against(at, piece) => ("against", hypothesis(at).against[piece].text.clone(), Tone::Care),
             Item::Weakened(at, piece) => ("weaker", hypothesis(at).weakened[piece].clone(), Tone::Care),
             Item::Next(at, piece) => ("next", hypothesis(at).next[piece].clone(), Tone::Code),
+            Item::Advice(at) => {
+                let advice = self.triage.undecided.as_ref().map(|undecided| undecided.advice()).unwrap_or_default();
+                let told = advice.get(at).map_or_else(String::new, |(label, text)| format!("{label}: {text}"));
+                ("unknown", told, Tone::Plain)
+            }
             Item::Changes => (
                 "changed",
                 self.triage.since.as_ref().map_or_else(String::new, |since| since.title() + ":"),

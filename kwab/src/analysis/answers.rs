@@ -10,7 +10,7 @@ use linux_abi::Errno;
 use linux_abi::syscalls::{self, Syscall, Traits};
 
 use super::context::Context;
-use super::evidence::Statement;
+use super::evidence::{ListedFunction, Statement};
 use super::keepers::{self, Promise};
 use super::quote::{text, without_level};
 use super::reach;
@@ -31,7 +31,34 @@ pub(super) fn rows(ctx: &Context<'_, '_>) -> Vec<Statement> {
     let own: Vec<_> = ctx.case.syscalls.iter().filter(|row| row.pid == Some(pid)).collect();
     let about_memory = ctx.program_died().then(|| own_access(ctx).or_else(|| mapped(ctx, &own))).flatten();
     let waited_on = ctx.is_hang().then(|| made(ctx, &own)).flatten();
-    [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect()
+    let mut rows: Vec<Statement> = [about_memory, failed(ctx, &own), waited_on].into_iter().flatten().collect();
+    if !ctx.is_hang() {
+        rows.extend(at_its_start(ctx, &own));
+    }
+    rows
+}
+
+/// Calls of a program that has only begun: what the kernel did in them is most of what it did for the program.
+const FEW: usize = 6;
+/// Of those the last ones are told, and of each so many functions.
+const LAST: usize = 2;
+const MOST_EACH: usize = 6;
+
+/// The last calls of a program that died after a few, and what they are made of.
+fn at_its_start(ctx: &Context<'_, '_>, own: &[&Located<SyscallRecord<'_>>]) -> Option<Statement> {
+    let few = (1..=FEW).contains(&own.len()) && own.iter().all(|row| row.result.is_some());
+    let last = own.iter().rev().take(LAST).filter(|_| few);
+    let (mut calls, mut parts) = (Vec::new(), Vec::new());
+    for row in last {
+        calls.push(said(row));
+        parts.extend(reach::parts(ctx.symbols, row.nr?).into_iter().take(MOST_EACH));
+    }
+    // The first call of all that fails is the first that came through the kernel's door at all.
+    if own.len() == 1 && own[0].result.is_some_and(|result| result < 0) && keepers::is_ours(ctx) {
+        parts.splice(0..0, keepers::DOOR.iter().map(|name| ListedFunction::plain(*name)));
+    }
+    let said = format!("the program had only begun; its last calls, the latest first: {}", calls.join(", "));
+    (!calls.is_empty()).then(|| Statement::and(said, "; they are made of", parts))
 }
 
 /// The error that the kernel logged last before it panicked; with what can have made it, when what decided the panic

@@ -65,19 +65,8 @@ pub const LEAST: f64 = 0.15;
 /// Claims from this score on are likelier than not.
 pub const LIKELY: f64 = 0.5;
 /// Rules about a bad value, whose trail is part of their evidence.
-const FOLLOWED: &[&str] = &[
-    "NULL",
-    "WILD",
-    "POISON",
-    "USER-PTR",
-    "JUMP-ZERO",
-    "JUMP-DATA",
-    "PANIC",
-    "DIVIDE",
-    "READ-ONLY",
-    "PROGRAM",
-    "INIT",
-];
+const FOLLOWED: &[&str] =
+    &["NULL", "WILD", "POISON", "USER-PTR", "JUMP-ZERO", "JUMP-DATA", "PANIC", "DIVIDE", "READ-ONLY", "PROGRAM"];
 /// Rules about a bug that lies elsewhere than where the dump was taken: its location tells nothing of them.
 const ELSEWHERE: &[&str] = &[
     "PAGE",
@@ -188,7 +177,7 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
     let call = ctx.call_in_progress().filter(|_| ctx.is_stack_of_death());
     let suspects = trail::suspects(ctx);
     let logged = answers::logged(ctx, &suspects);
-    let decided: Vec<Statement> = trail::listed_suspects(&suspects).into_iter().chain(logged).collect();
+    let decided: Vec<Statement> = trail::listed_suspects(&suspects).into_iter().chain(logged.clone()).collect();
     let answers = answers::rows(ctx);
     let since = since::since(ctx, &suspects);
     let changed = since.as_ref().and_then(Since::statement);
@@ -198,6 +187,10 @@ pub fn judge_by(rules: &[Rule], ctx: &Context<'_, '_>, file: &str) -> Triage {
         }
         if FOLLOWED.contains(&found.rule) {
             found.evidence.extend(decided.iter().cloned().map(Evidence::context));
+        }
+        // Why init ended was decided in the program, not by the check that the kernel then failed.
+        if found.rule == "INIT" {
+            found.evidence.extend(logged.iter().cloned().map(Evidence::context));
         }
         if ANSWERED.contains(&found.rule) {
             found.evidence.extend(answers.iter().cloned().map(Evidence::context));

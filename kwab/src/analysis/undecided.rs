@@ -17,7 +17,23 @@ pub struct Undecided {
     pub decides: String,
     /// How to record that.
     pub record: String,
+    /// How to find the function by a build that works, where the recorder knows the kernel.
+    pub compare: Option<String>,
 }
+
+impl Undecided {
+    /// What would decide it and how to come by that, each behind its label.
+    #[must_use]
+    pub fn advice(&self) -> Vec<(&'static str, &str)> {
+        let mut lines = vec![("would decide", self.decides.as_str()), ("record it", &self.record)];
+        lines.extend(self.compare.as_deref().map(|compare| ("with a build that works", compare)));
+        lines
+    }
+}
+
+/// How to find where two builds of our kernel part.
+const COMPARE: &str = "cargo xtask boot --paths FILE -- COMMAND of both builds, then kwab oracle GOOD.log BAD.log \
+                       --good-paths FILE --bad-paths FILE: the function in which their paths part (docs/oracle.md)";
 
 /// What a kind of case needs.
 struct Advice {
@@ -64,10 +80,11 @@ pub fn undecided(ctx: &Context<'_, '_>) -> Undecided {
         } else {
             "the whole log, the kernel's image with symbols (--symbols), and its own crash dump".to_owned()
         };
-        return Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record };
+        return Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record, compare: None };
     }
     let record = format!("cargo xtask boot --append '{}' -- COMMAND", advice.options);
-    Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record }
+    let compare = Some(COMPARE.to_owned());
+    Undecided { looked_at: looked_at(ctx), decides: advice.decides.to_owned(), record, compare }
 }
 
 /// Options of Linux (Documentation/admin-guide/kernel-parameters.txt) that record what the case needs.

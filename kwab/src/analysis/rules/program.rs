@@ -1,12 +1,14 @@
 //! Programs: their own faults, aborts, smashed stacks, system calls the kernel lacks, and the end of init.
 
-use kwab_format::record::CauseKind;
+use kwab_format::SectionKind;
+use kwab_format::record::{CauseKind, RegId, RegisterRole, Registers};
 
 use crate::analysis::context::Context;
 use crate::analysis::death::signal_name;
-use crate::analysis::finding::Claim;
+use crate::analysis::finding::{Claim, Statement};
+use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::text;
-use crate::model::RecordRef;
+use crate::model::{Located, RecordRef};
 
 /// System calls that are looked at before a failure.
 const RECENT: usize = 16;
@@ -171,8 +173,26 @@ pub(super) fn init_ended(ctx: &Context<'_, '_>) -> Vec<Claim> {
         None => "exited".to_owned(),
     };
     let claim = Claim::new(format!("init {how}, and the kernel cannot continue without it: {told}"));
-    let claim = claim.proven(0.8, told.to_owned(), ctx.death.at);
+    // What ended it is not known by that: a mechanism that something proves comes first.
+    let claim = claim.because(0.65, told.to_owned(), ctx.death.at).because_if(0.1, never_began(ctx));
     vec![claim]
+}
+
+/// Init was sent to user mode with no program there: no call, and its first instruction at 0.
+fn never_began(ctx: &Context<'_, '_>) -> Option<(Statement, Option<RecordRef>)> {
+    let pid = ctx.death.pid.unwrap_or(1);
+    let is_its = |set: &&Located<Registers<'_>>| set.role == Some(RegisterRole::USER) && set.pid == Some(pid);
+    let set = ctx.case.registers.iter().find(is_its)?;
+    let ip = set.regs.as_ref()?.iter().find(|reg| reg.id == Some(RegId::RIP))?.value?;
+    let has_called = ctx.case.syscalls.iter().any(|row| row.pid == Some(pid));
+    if ip != 0 || has_called || !ctx.case.weakness(&[SectionKind::SYSCALLS]).is_empty() {
+        return None;
+    }
+    let keepers = keepers::in_words(ctx, Promise::Program)?;
+    Some((
+        keepers.behind("it made no system call and its instruction pointer is 0: no program was started; "),
+        Some(set.at),
+    ))
 }
 
 /// The signal in `exitcode=0x0000000b`, a status as wait4(2) has it; `None` of a program that exited.

@@ -62,8 +62,7 @@ fn triage(triage: &Triage, page: &mut Page) {
         page.line("m", "the bad value:", &trail.in_words());
     }
     if let Some(undecided) = &triage.undecided {
-        page.line("", "would decide it:", &undecided.decides);
-        page.line("", "record it:", &undecided.record);
+        undecided.advice().iter().for_each(|(label, text)| page.line("", &format!("{label}:"), text));
     }
     for (label, lines) in [("ruled out:", &triage.ruled_out), ("not in this dump:", &triage.lacking)] {
         page.list(lines, 16_000, Keep::First, "lines", |page, _, line| page.line("dim", label, line));
