@@ -2,8 +2,9 @@
 //!
 //! Puts a dump, the images that it names, what the machine was given and how it was run into one archive, with the
 //! length and the SHA-256 of each. `kwab open` restores it, and everything works there without a network. Images are
-//! found by build-id, as by `kwab triage`. With `--redact` the dump goes in redacted, no command line, and of the images
-//! only the kernel's: with its names and source paths, but not under the name of its file. Status 0: packed; 2: usage or I/O; 3: packed, but the dump is damaged or an image was not found.
+//! found by build-id, as by `kwab triage`. With `--redact` the dump goes in redacted, no command line, and of the
+//! images only the kernel's: with its names and source paths, but not under the name of its file.
+//! Status 0: packed; 2: usage or I/O; 3: packed, but the dump is damaged or an image was not found.
 
 use std::collections::BTreeSet;
 use std::fs::File;
