@@ -535,7 +535,8 @@ pub(crate) struct List {
     /// List only dumps of this build: the beginning of its build-id or commit, or the kernel's name and version.
     #[arg(long, value_name = "BUILD")]
     pub build: Option<String>,
-    /// List only crashes of the newest build, or of --build, whose signature or bug no older build has.
+    /// List only crashes of the newest build, or of --build, that the build before did not have: new ones, and those
+    /// that are back.
     #[arg(long)]
     pub regressions: bool,
 }

@@ -34,6 +34,9 @@ pub(crate) struct Follow {
     /// Wait for a socket that is not there yet, and connect again when it closes: the machine is started again.
     #[arg(long, conflicts_with = "exec")]
     pub reconnect: bool,
+    /// Keep the last lines in a dump while nothing has crashed too: NAME-live.kwab, at most a second old.
+    #[arg(long)]
+    pub live: bool,
     /// Follow only what is added to a file from now on.
     #[arg(long)]
     pub new: bool,

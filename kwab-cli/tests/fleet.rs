@@ -91,6 +91,42 @@ fn a_list_by_time_and_build_and_of_regressions_is_the_same_with_and_without_an_i
     }
 }
 
+/// Builds in order: a bug in the first two, not in the third, again in the fourth and the fifth.
+#[test]
+fn a_bug_that_went_and_came_back_is_a_regression_of_the_build_it_came_back_in() {
+    let folder = folder();
+    let at = folder.path();
+    let commits = ["aaaaaaaaaaaa", "bbbbbbbbbbbb", "cccccccccccc", "dddddddddddd", "eeeeeeeeeeee"];
+    let has = [["do_steady", "do_back"], ["do_steady", "do_back"], ["do_steady", "do_other"], ["do_new", "do_back"]];
+    let has = has.into_iter().chain([["do_steady", "do_back"]]);
+    for (build, (commit, functions)) in commits.into_iter().zip(has).enumerate() {
+        for function in functions {
+            died(at, &format!("{build}-{function}"), commit, function, build as u64);
+        }
+    }
+    let told = |more: &[&str]| text(&run(at, &[&["list", "dumps", "--regressions"], more].concat()).stderr);
+    for round in ["without an index", "with one"] {
+        let of = |build: &str| listed(at, &["--regressions", "--build", build]);
+        assert_eq!(of("aaaa"), ["0-do_back", "0-do_steady"], "{round}");
+        assert_eq!((of("bbbb"), of("cccc")), (vec![], vec!["2-do_other".to_string()]), "{round}");
+        assert_eq!(of("dddd"), ["3-do_back", "3-do_new"], "{round}");
+        assert_eq!(listed(at, &["--regressions"]), ["4-do_steady"], "{round}: a build without it came between");
+        let back = told(&["--build", "dddd"]);
+        assert_eq!(back.lines().count(), 1, "{round}: {back}");
+        assert!(back.starts_with("kwab: back, last seen in build bbbbbbbbbbbb: NULL in do_back"), "{round}: {back}");
+        assert!(told(&[]).contains("last seen in build cccccccccccc: NULL in do_steady"), "{round}");
+        assert_eq!(told(&["--build", "cccc"]), "", "{round}: what is new is not back");
+        stdout_of(at, &["index", "dumps"]);
+    }
+    let trend: Value = serde_json::from_str(&stdout_of(at, &["trends", "dumps", "--json"])).expect("JSON");
+    let states = trend["signatures"].as_array().expect("signatures").iter();
+    let states = states.map(|one| format!("{} {}", one["place"], one["state"]).replace('"', ""));
+    let states: Vec<String> = states.map(|one| one.replace("+0x12/0x80", "")).collect();
+    for state in ["do_back known", "do_steady back", "do_other gone", "do_new gone"] {
+        assert!(states.iter().any(|one| one == state), "{state}: {states:?}");
+    }
+}
+
 #[test]
 fn trends_say_what_is_new_known_and_gone_in_the_newest_build() {
     let folder = fleet();

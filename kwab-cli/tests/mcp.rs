@@ -446,7 +446,7 @@ fn strings_of_a_hostile_dump_are_spelled_out_and_marked() {
 }
 
 #[test]
-fn a_parameter_that_is_too_long_is_refused_in_a_few_words() {
+fn a_parameter_that_is_too_long_or_no_text_is_refused_in_a_few_words() {
     let place = place();
     let mut client = Client::start(place.path(), &["crashes"]);
     let (dump, long) = ("crashes/leak.kwab", "\u{e4}".repeat(150_000));
@@ -463,6 +463,7 @@ fn a_parameter_that_is_too_long_is_refused_in_a_few_words() {
         ("list", json!({"filter": long}), "a parameter has 300009 bytes"),
         ("list", json!({"paths": vec!["a"; 100_000]}), "100003 parameters have"),
         ("list", json!({name: 1}), "unknown field"),
+        ("search", json!({"dump": dump, "pattern": "a\0b"}), "a parameter has a NUL character"),
     ] {
         let said = client.refusal(tool, arguments);
         assert!(said.contains(telling) && said.len() <= (8 << 10) + 4, "{telling}: {said}");

@@ -121,6 +121,31 @@ fn a_redacted_pack_says_what_of_it_is_not_redacted() {
     assert!(!whole.contains("not redacted"), "{whole}");
 }
 
+/// An image that has the build-id of the kernel of a committed dump, under a name that its user chose.
+#[test]
+fn the_image_of_a_redacted_pack_has_no_name_of_its_user_and_is_said_to_be_whole() {
+    let folder = folder();
+    let at = folder.path();
+    let digits = "65220f0ead8c4f51d7fcb2f46a33c4214c6c7794";
+    let id: Vec<u8> = (0..20).map(|byte| u8::from_str_radix(&digits[2 * byte..][..2], 16).expect("digits")).collect();
+    let mut image = fs::read(data("data/exchange/process")).expect("there");
+    let its = [0xd3, 0x3f, 0x47, 0x35];
+    let note = image.windows(4).position(|part| part == its).expect("its build-id");
+    image[note..][..20].copy_from_slice(&id);
+    fs::create_dir(at.join("images")).expect("made");
+    fs::write(at.join("images/vmlinux-for-acme"), image).expect("written");
+    let dump = data("dumps/null-dereference.kwab");
+    let pack = |output: &str, policy: &str| {
+        let dump = dump.to_string_lossy();
+        text(&run(at, &["pack", &dump, "-o", output, "--symbols", "images", "--redact", policy]).stdout)
+    };
+    let page = pack("kernel.zip", "kernel");
+    assert!(page.contains(&format!("  not redacted, as given: images/{digits}-kernel\n")), "{page}");
+    let archive = fs::read(at.join("kernel.zip")).expect("written");
+    assert!(!archive.windows(4).any(|part| part == b"acme"));
+    assert!(!pack("structure.zip", "structure").contains("images/"));
+}
+
 #[test]
 fn an_archive_that_was_changed_or_is_none_leaves_nothing() {
     let folder = prepared();

@@ -31,7 +31,7 @@ use super::scan::{Stamp, stamp_of};
 use super::sidecar;
 use crate::failure::shown;
 
-pub(crate) use builds::{Build, Wanted};
+pub(crate) use builds::{Build, Returned, Wanted};
 pub(crate) use export::Sequence;
 pub(crate) use fates::{Aged, Fate, Leaving, Total};
 pub(crate) use gathered::{Gathered, Gathering};

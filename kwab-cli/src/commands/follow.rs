@@ -1,5 +1,5 @@
 //! `kwab follow SOURCE|--exec COMMAND [-o DIR] [--before N] [--quiet-after MS] [--silence S] [--on-crash COMMAND]
-//! [--once] [--reconnect]`
+//! [--once] [--reconnect] [--live]`
 //!
 //! Reads a console while it is written: a file that grows and may be rotated or truncated, stdin, a FIFO or terminal, a
 //! Unix socket, TCP on this machine, or what a command such as `qemu-system-x86_64 -nographic …` prints. Each crash
@@ -10,7 +10,7 @@
 //! text of the console reaches its arguments. SIGINT and SIGTERM end with everything written; the command of
 //! `--exec` gets SIGTERM, and SIGKILL three seconds later; hooks have five seconds then. That command's end is the
 //! console's, also when a process that it left keeps its output open. The end of a connection is the console's too,
-//! unless `--reconnect` waits for the next.
+//! unless `--reconnect` waits for the next. With `--live` the last lines are in a dump while nothing has crashed too.
 //!
 //! Status 0: ended without a crash; 1: with one; 2: usage or I/O; 3: without one, but the console had fallen silent or
 //! a part of it was rotated away unread.
@@ -69,6 +69,7 @@ pub(crate) fn run(arguments: &Follow) -> Result<ExitCode> {
         quiet_after: Duration::from_millis(arguments.quiet_after),
         silence: arguments.silence.map(Duration::from_secs),
         dialects,
+        live: arguments.live,
     };
     let follower = Follower::new(settings, Instant::now()).map_err(|error| about(folder, system(&error)))?;
     if std::io::stderr().is_terminal() {

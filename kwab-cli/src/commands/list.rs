@@ -5,8 +5,8 @@
 //! together, the most frequent first. Directories are searched for files that end in `.kwab`; one that `kwab index`
 //! has indexed is answered from its index, and only what differs from that is read. Of more than 10,000 files only the
 //! directories are looked at, and a remark says so; `--check files` looks at each. A log that is named stands for the
-//! crashes in it. `--regressions` keeps the crashes of
-//! the newest build (or of `--build`) whose signature no older build has; a build is as old as its first dump.
+//! crashes in it. `--regressions` keeps the crashes of the newest build (or of `--build`) whose signature or bug the
+//! build before does not have, and says on stderr which of them an older one has; a build is as old as its first dump.
 //! Status 0: all that is listed is sound; 3: some of it is damaged or not a dump, or dumps that are there were not
 //! listed; 2: a path that was named cannot be read; the others are listed all the same.
 
@@ -22,7 +22,7 @@ use kwab::report::filter::Filter;
 use super::log::{self, Beginning};
 use crate::catalogue::row::Row;
 use crate::catalogue::scan::Found;
-use crate::catalogue::store::{Gathered, Gathering, Groups, Store, Streamed, Wanted};
+use crate::catalogue::store::{Gathered, Gathering, Groups, Returned, Store, Streamed, Wanted};
 use crate::catalogue::{self, Filling, Opened, row};
 use crate::cli::{Color, List, Sort};
 use crate::failure::{DAMAGED, FAILED, about, say, shown, system};
@@ -43,6 +43,9 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
         }
         paths => several(paths, arguments)?,
     };
+    if wanted.is_new {
+        say_returned(&all.store, &wanted)?;
+    }
     let style = Style::of_stdout(color, arguments.wide);
     let order = order(arguments.sort);
     let sound = if wanted.is_all() && filter.is_empty() {
@@ -58,6 +61,20 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
+/// Says which of the regressions an older build had.
+fn say_returned(store: &Store, wanted: &Wanted) -> Result<()> {
+    let returned = store.returned(wanted)?;
+    for Returned { what, last } in returned.iter().take(MOST_RETURNED) {
+        say(&anyhow::anyhow!("back, last seen in build {last}: {what}"));
+    }
+    if let Some(more @ 1..) = returned.len().checked_sub(MOST_RETURNED) {
+        say(&anyhow::anyhow!("{more} more are back; kwab trends shows the builds of each signature"));
+    }
+    Ok(())
+}
+
+/// Regressions that are named on stderr.
+const MOST_RETURNED: usize = 8;
 /// What stands for a list where there are no dumps.
 const NO_DUMPS: &str = "no dumps here";
 /// What stands for a list of those that match.

@@ -2,8 +2,9 @@
 //!
 //! Puts a dump, the images that it names, what the machine was given and how it was run into one archive, with the
 //! length and the SHA-256 of each. `kwab open` restores it, and everything works there without a network. Images are
-//! found by build-id, as by `kwab triage`. With `--redact` the dump goes in redacted, the kernel's images only, and no
-//! command line. Status 0: packed; 2: usage or I/O; 3: packed, but the dump is damaged or an image was not found.
+//! found by build-id, as by `kwab triage`. With `--redact` the dump goes in redacted, no command line, and of the
+//! images only the kernel's: with its names and source paths, but not under the name of its file.
+//! Status 0: packed; 2: usage or I/O; 3: packed, but the dump is damaged or an image was not found.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -137,7 +138,12 @@ fn parts_of(arguments: &Pack, dump: Content, file: DumpFile) -> Result<(Manifest
         let name = BuildId(id.clone()).to_string();
         match finder.find(Wanted { build_id: Some(&id), name: None }) {
             Ok(image) => {
-                let path = format!("images/{name}-{}", plain_name(Path::new(&image.name())));
+                let file = match arguments.redact {
+                    // A file's name is its user's.
+                    Some(_) => "kernel".to_owned(),
+                    None => plain_name(Path::new(&image.name())),
+                };
+                let path = format!("images/{name}-{file}");
                 let content = match image {
                     ImageBytes::File(path) => Content::File(opened(&path)?),
                     ImageBytes::Memory { bytes, .. } => memory(bytes.to_vec()),

@@ -166,6 +166,9 @@ fn bounded(words: &[OsString]) -> Result<(), String> {
         let (first, length) = (plain::line(&first), word.len());
         return Err(format!("kwab: a parameter has {length} bytes, at most {LONGEST_WORD} are taken: {first}…"));
     }
+    if words.iter().any(|word| word.as_encoded_bytes().contains(&0)) {
+        return Err("kwab: a parameter has a NUL character, which no parameter takes".to_owned());
+    }
     let length: usize = words.iter().map(|word| word.len()).sum();
     if length > MOST_WORDS {
         let count = words.len();

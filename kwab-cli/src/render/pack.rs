@@ -23,7 +23,8 @@ pub(crate) fn packed(manifest: &Manifest, name: &str) -> String {
     let mut out = format!("{}: {files}{kernel}{policy}\n", plain::line(name));
     list(&mut out, manifest);
     // A reader of `redacted` above would take it for all of the archive.
-    let as_given = |file: &&PackedFile| file.role == PackRole::Input || file.path == QEMU_COMMAND;
+    let as_given =
+        |file: &&PackedFile| matches!(file.role, PackRole::Input | PackRole::Image) || file.path == QEMU_COMMAND;
     let given: Vec<&str> = manifest.files.iter().filter(as_given).map(|file| file.path.as_str()).collect();
     if manifest.redacted.is_some() && !given.is_empty() {
         let _ = writeln!(out, "  not redacted, as given: {}", plain::line(&given.join(", ")));

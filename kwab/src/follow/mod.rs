@@ -9,9 +9,11 @@
 //!   the one before, at the crash's first line, every half second while it grows, and at its end.
 //!
 //! A report ends by its own last line, or by silence. What comes soon after, such as the panic behind an oops, is added
-//! to the same dump. Memory is bounded by 32 MiB of a crash (`window::MOST`).
+//! to the same dump. Memory is bounded by 32 MiB of a crash (`window::MOST`). With [`Settings::live`] the window is on
+//! disk between crashes too (`live`).
 
 mod event;
+mod live;
 mod names;
 mod watch;
 mod window;
@@ -22,6 +24,7 @@ use std::time::{Duration, Instant};
 
 pub use event::{CrashFound, FollowEvent, FollowLine, SCHEMA};
 
+use self::live::{Live, Pace};
 use self::names::Names;
 use self::watch::Watch;
 use self::window::Window;
@@ -31,13 +34,6 @@ use crate::output::Replace;
 
 /// A report that has ended is announced when this long nothing of it has come.
 const GRACE: Duration = Duration::from_millis(40);
-/// The least time between two writes of a dump that grows.
-const WRITE_EVERY: Duration = Duration::from_millis(500);
-/// A write takes at most this part of the time, as `1 / n`, while that leaves the dump at most [`OLDEST`] old.
-const WRITE_SHARE: u32 = 5;
-/// The pause between two writes that is not exceeded: with a write of 0.2 s the dump is at most a second old. Writes
-/// that take longer take a third of the time.
-const OLDEST: Duration = Duration::from_millis(800);
 /// A crash that never ends is closed after this many times the silence that ends one.
 const LONGEST: u32 = 60;
 
@@ -58,6 +54,8 @@ pub struct Settings {
     pub silence: Option<Duration>,
     /// The user's dialects of reports, as TOML.
     pub dialects: Option<String>,
+    /// Whether the last lines are on disk while nothing has crashed too, as `STEM-live.kwab`.
+    pub live: bool,
 }
 
 impl Settings {
@@ -79,6 +77,7 @@ pub struct Follower {
     window: Window,
     /// The crash that is coming in.
     crash: Option<Incoming>,
+    live: Option<Live>,
     last_byte: Instant,
     /// Whether the silence that lasts has been told.
     told_silence: bool,
@@ -93,8 +92,7 @@ struct Incoming {
     progress: Progress,
     /// Its dumps on disk.
     written: Vec<PathBuf>,
-    last_write: Option<Instant>,
-    cost: Duration,
+    pace: Pace,
     /// Whether lines came after the last write.
     dirty: bool,
     /// Dumps that have been announced.
@@ -121,7 +119,8 @@ impl Follower {
         let names = Names::in_folder(&settings.folder, &settings.stem)?;
         let mut watch = Watch::new(&settings.source, settings.dialects()?)?;
         let window = Window::new(settings.before, watch.bookmark());
-        Ok(Self { settings, names, watch, window, crash: None, last_byte: now, told_silence: false })
+        let live = settings.live.then(|| Live { path: names.live(), dirty: false, pace: Pace::new(now) });
+        Ok(Self { settings, names, watch, window, crash: None, live, last_byte: now, told_silence: false })
     }
 
     /// Takes bytes of the console that came at `now`.
@@ -144,6 +143,9 @@ impl Follower {
         let mut rest = bytes;
         while let Some(line) = self.window.add(&mut rest) {
             self.line(&line, now, &mut events)?;
+        }
+        if let Some(live) = &mut self.live {
+            live.dirty = true;
         }
         if let Some(crash) = &mut self.crash {
             // The piece of a line that has come is written too.
@@ -172,11 +174,12 @@ impl Follower {
     pub fn next_due(&self) -> Option<Instant> {
         let silence = self.settings.silence.filter(|_| !self.told_silence).map(|silence| self.last_byte + silence);
         let crash = self.crash.as_ref().map(|crash| {
-            let write = crash.dirty.then(|| crash.next_write());
+            let write = crash.dirty.then(|| crash.pace.next());
             let over = if crash.is_told() { self.forget_at(crash) } else { self.over_at(crash) };
             write.map_or(over, |write| write.min(over))
         });
-        [silence, crash].into_iter().flatten().min()
+        let live = self.live.as_ref().filter(|live| live.dirty && self.crash.is_none()).map(|live| live.pace.next());
+        [silence, crash, live].into_iter().flatten().min()
     }
 
     /// Whether no crash is coming in, or may still get something.
@@ -199,6 +202,7 @@ impl Follower {
             self.announce(Announce::All, &mut events)?;
             self.forget()?;
         }
+        self.keep_live(self.last_byte)?;
         events.push(FollowEvent::Ended { lines: self.window.lines(), bytes: self.window.bytes() });
         Ok(events)
     }
@@ -238,8 +242,7 @@ impl Follower {
             grew: now,
             progress,
             written: Vec::new(),
-            last_write: None,
-            cost: Duration::ZERO,
+            pace: Pace::new(now),
             dirty: true,
             announced: 0,
             grew_since: false,
@@ -252,7 +255,10 @@ impl Follower {
 
     /// Writes, announces and forgets what is due.
     fn act(&mut self, now: Instant, events: &mut Vec<FollowEvent>) -> Result<(), ImportError> {
-        let Some(crash) = &self.crash else { return Ok(()) };
+        let Some(crash) = &self.crash else {
+            let is_due = self.live.as_ref().is_some_and(|live| live.dirty && now >= live.pace.next());
+            return if is_due { self.keep_live(now) } else { Ok(()) };
+        };
         let is_over = now >= self.over_at(crash);
         let is_told = crash.is_told();
         if is_over && !is_told {
@@ -264,7 +270,7 @@ impl Follower {
             }
             return self.forget();
         }
-        if crash.dirty && now >= crash.next_write() { self.write(now).map(drop) } else { Ok(()) }
+        if crash.dirty && now >= crash.pace.next() { self.write(now).map(drop) } else { Ok(()) }
     }
 
     /// When the crash is over, if nothing more comes: soon after its last line, or after silence.
@@ -301,8 +307,26 @@ impl Follower {
         for path in crash.written.split_off(found.len().max(crash.announced).min(crash.written.len())) {
             std::fs::remove_file(path).map_err(ImportError::Write)?;
         }
-        (crash.last_write, crash.cost, crash.dirty) = (Some(now), started.elapsed(), false);
+        crash.pace.wrote(now, started.elapsed());
+        crash.dirty = false;
         Ok(found)
+    }
+
+    /// Writes the last lines of a console on which nothing has crashed.
+    fn keep_live(&mut self, now: Instant) -> Result<(), ImportError> {
+        let Some(live) = self.live.as_mut().filter(|live| live.dirty) else { return Ok(()) };
+        live.dirty = false;
+        // What came may be the piece of a line, or all of it in the dump of a crash.
+        if self.window.is_empty() {
+            return Ok(());
+        }
+        let started = Instant::now();
+        let dump = self.import()?.into_iter().next();
+        if let (Some(live), Some(dump)) = (&mut self.live, dump) {
+            put(dump.file, &live.path)?;
+            live.pace.wrote(now, started.elapsed());
+        }
+        Ok(())
     }
 
     fn import(&self) -> Result<Vec<PendingDump>, ImportError> {
@@ -360,11 +384,6 @@ impl Follower {
 }
 
 impl Incoming {
-    fn next_write(&self) -> Instant {
-        let pause = WRITE_EVERY.max((self.cost * WRITE_SHARE).min(OLDEST.max(self.cost * 2)));
-        self.last_write.map_or(self.began, |last| last + pause)
-    }
-
     /// Whether all of it is announced.
     fn is_told(&self) -> bool {
         self.announced > 0 && self.announced == self.written.len() && !self.grew_since

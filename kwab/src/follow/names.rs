@@ -27,6 +27,11 @@ impl Names {
         Ok(Self { folder: folder.to_path_buf(), stem: stem.to_string(), last })
     }
 
+    /// The name of the dump that is replaced while nothing has crashed.
+    pub(super) fn live(&self) -> PathBuf {
+        self.folder.join(format!("{}-live.kwab", self.stem))
+    }
+
     /// The next free name; `what` stands before its number.
     ///
     /// # Errors

@@ -19,6 +19,10 @@ struct Bench {
 
 impl Bench {
     fn new() -> Self {
+        Self::of(false)
+    }
+
+    fn of(live: bool) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let now = Instant::now();
         let settings = Settings {
@@ -29,6 +33,7 @@ impl Bench {
             quiet_after: Duration::from_millis(500),
             silence: Some(Duration::from_secs(5)),
             dialects: None,
+            live,
         };
         Self { follower: Follower::new(settings, now).expect("it starts"), folder, now }
     }
@@ -67,6 +72,29 @@ impl Bench {
         let lines = dump.records::<Text<'_>>().filter_map(|text| text.bytes);
         lines.map(|line| String::from_utf8_lossy(line).into_owned() + "\n").collect()
     }
+}
+
+#[test]
+fn the_last_lines_are_on_disk_while_nothing_has_crashed_if_that_was_asked_for() {
+    let mut quiet = Bench::new();
+    quiet.take(BANNER);
+    assert!(crashes(&quiet.pass(2000)).is_empty() && quiet.files().is_empty());
+    let mut bench = Bench::of(true);
+    bench.take(BANNER);
+    assert_eq!(bench.files(), ["c-live.kwab"]);
+    bench.take("[    1.0] soon after\n");
+    assert!(!bench.log("c-live.kwab").contains("soon after"), "written at most twice a second");
+    bench.pass(500);
+    assert!(bench.log("c-live.kwab").contains("soon after"));
+    assert!(Death::of(&bench.dump("c-live.kwab")).is_none());
+    // A crash has a dump of its own, with the lines before it; the other goes on behind it.
+    bench.take(OOPS);
+    bench.pass(1000);
+    assert_eq!(bench.files(), ["c-1.kwab", "c-live.kwab"]);
+    assert!(bench.log("c-1.kwab").contains("soon after"));
+    bench.take("[    9.0] it lives\n");
+    bench.follower.end().expect("written");
+    assert!(bench.log("c-live.kwab").contains("it lives"));
 }
 
 fn crashes(events: &[FollowEvent]) -> Vec<&CrashFound> {

@@ -1,10 +1,10 @@
 //! Decides which dumps are wanted by time and build, and which build is newer than another.
 //!
 //! A build is as old as the first dump of it: dumps know when they happened, and no tool here knows the history of a
-//! repository. A crash is new in a build if no dump of an older build has its signature, or the bug that triage finds
-//! in it: many bugs end in the same panic.
+//! repository. A crash is a regression of a build if no dump of the build before has its signature, or the bug that
+//! triage finds in it: many bugs end in the same panic. It is new, or back if a still older build has it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use rusqlite::params;
 
@@ -18,7 +18,7 @@ pub(crate) struct Wanted {
     pub since_ns: Option<i64>,
     /// Those of a build: the beginning of its build-id or commit, or the kernel's name and version.
     pub build: Option<String>,
-    /// Crashes of that build, or of the newest one, whose signature or bug no older build has.
+    /// Crashes of that build, or of the newest one, whose signature or bug the build before does not have.
     pub is_new: bool,
 }
 
@@ -26,6 +26,15 @@ impl Wanted {
     /// Whether all are.
     pub(crate) const fn is_all(&self) -> bool {
         self.since_ns.is_none() && self.build.is_none() && !self.is_new
+    }
+
+    /// The builds that are named so, by their positions: the last is the newest.
+    fn named(&self, all: &[Build]) -> Result<Vec<usize>, StoreError> {
+        let Some(text) = &self.build else { return Ok((0..all.len()).collect()) };
+        let begins = |name: &str| name.starts_with(text.as_str());
+        let is_it = |build: &Build| begins(&build.name) || begins(&build.commit) || build.kernel == *text;
+        let named: Vec<usize> = (0..all.len()).filter(|at| is_it(&all[*at])).collect();
+        if named.is_empty() { Err(StoreError::NoBuild(text.clone())) } else { Ok(named) }
     }
 }
 
@@ -44,6 +53,15 @@ pub(crate) struct Build {
     pub last_ns: i64,
     /// How many dumps it has.
     pub dumps: u64,
+}
+
+/// A crash that came again after a build without it.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Returned {
+    /// The key of the bug that triage finds, else the signature.
+    pub what: String,
+    /// The last build before that had it: its commit, else its name.
+    pub last: String,
 }
 
 /// What [`Wanted`] comes to in a store.
@@ -77,6 +95,12 @@ impl Chosen {
     /// Whether a row is wanted.
     pub(super) fn is_wanted(&self, wanted: &Wanted, row: &Row) -> bool {
         wanted.since_ns.is_none_or(|since| row.when_ns() >= since) && self.has(row)
+    }
+
+    /// What a crash must have one of, if that is asked: signatures and keys of bugs, as lists of JSON.
+    pub(super) fn lists(&self) -> Option<(String, String)> {
+        let list = |of: &BTreeSet<String>| serde_json::json!(of).to_string();
+        self.new.as_ref().map(|new| (list(&new.signatures), list(&new.bugs)))
     }
 
     /// Whether a row is wanted, but for its time.
@@ -114,48 +138,60 @@ impl Store {
             return Ok(Chosen::default());
         }
         let all = self.builds()?;
-        let is_it = |build: &&Build| {
-            wanted.build.as_ref().is_none_or(|text| {
-                let begins = |name: &str| name.starts_with(text.as_str());
-                begins(&build.name) || begins(&build.commit) || build.kernel == *text
-            })
-        };
-        let mut builds: Vec<&Build> = all.iter().filter(is_it).collect();
-        if let (true, Some(text)) = (builds.is_empty(), &wanted.build) {
-            return Err(StoreError::NoBuild(text.clone()));
-        }
+        let named = wanted.named(&all)?;
         if !wanted.is_new {
-            return Ok(Chosen { builds: Some(names(&builds)), new: None });
+            return Ok(Chosen { builds: Some(named.iter().map(|at| all[*at].name.clone()).collect()), new: None });
         }
-        // Of several that are named so, the newest.
-        let newest = builds.pop().ok_or(StoreError::NoBuilds)?;
-        let older: Vec<&Build> = all.iter().filter(|build| build.first_ns < newest.first_ns).collect();
-        let mut new = self.symptoms(&newest.name)?;
-        for build in older {
-            new.without(&self.symptoms(&build.name)?);
+        let newest = *named.last().ok_or(StoreError::NoBuilds)?;
+        let mut new = self.symptoms(&all[newest].name)?;
+        if let Some(before) = all[..newest].last() {
+            new.without(&self.symptoms(&before.name)?);
         }
-        Ok(Chosen { builds: Some(vec![newest.name.clone()]), new: Some(new) })
+        Ok(Chosen { builds: Some(vec![all[newest].name.clone()]), new: Some(new) })
     }
 
-    fn symptoms(&self, build: &str) -> Result<Symptoms, StoreError> {
+    /// Of the regressions that are wanted those that are not new, by their names.
+    pub(crate) fn returned(&self, wanted: &Wanted) -> Result<Vec<Returned>, StoreError> {
+        let all = self.builds()?;
+        let (Some(newest), Some(new)) = (wanted.named(&all)?.pop(), self.chosen(wanted)?.new) else {
+            return Ok(Vec::new());
+        };
+        let (mut left, mut found) = (new, BTreeMap::new());
+        let pairs = self.pairs(&all[newest].name)?;
+        for build in all[..newest].iter().rev().skip(1) {
+            let older = self.symptoms(&build.name)?;
+            let last = if build.commit.is_empty() { &build.name } else { &build.commit };
+            for (signature, bug) in &pairs {
+                let is_back = (left.signatures.contains(signature) && older.signatures.contains(signature))
+                    || bug.as_ref().is_some_and(|bug| left.bugs.contains(bug) && older.bugs.contains(bug));
+                if is_back {
+                    found.entry(bug.as_ref().unwrap_or(signature).clone()).or_insert_with(|| last.clone());
+                }
+            }
+            left.without(&older);
+        }
+        Ok(found.into_iter().map(|(what, last)| Returned { what, last }).collect())
+    }
+
+    /// What the dumps of a build are of: each signature with each bug behind it.
+    fn pairs(&self, build: &str) -> Result<Vec<(String, Option<String>)>, StoreError> {
         // The key of a group without a bug is its signature.
         const ALL: &str = "SELECT tally.signature, bug.key FROM tally LEFT JOIN bug ON bug.id = tally.bug
             WHERE build = ?1";
         self.ask(|at| {
             let mut query = at.prepare_cached(ALL)?;
-            let mut rows = query.query(params![build])?;
-            let mut all = Symptoms::default();
-            while let Some(row) = rows.next()? {
-                all.signatures.insert(row.get(0)?);
-                all.bugs.extend(row.get::<_, Option<String>>(1)?.filter(|key| !key.starts_with('~')));
-            }
-            Ok(all)
+            let pairs = query.query_map(params![build], |row| {
+                let bug: Option<String> = row.get(1)?;
+                Ok((row.get(0)?, bug.filter(|key| !key.starts_with('~'))))
+            })?;
+            pairs.collect()
         })
     }
-}
 
-fn names(builds: &[&Build]) -> Vec<String> {
-    builds.iter().map(|build| build.name.clone()).collect()
+    fn symptoms(&self, build: &str) -> Result<Symptoms, StoreError> {
+        let (signatures, bugs): (BTreeSet<String>, Vec<Option<String>>) = self.pairs(build)?.into_iter().unzip();
+        Ok(Symptoms { signatures, bugs: bugs.into_iter().flatten().collect() })
+    }
 }
 
 #[cfg(test)]

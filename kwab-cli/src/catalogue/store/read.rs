@@ -42,6 +42,9 @@ pub(crate) struct Differences {
     pub kept: usize,
 }
 
+/// From this number of wanted dumps on all are read, in the order of their paths, instead of sorting the wanted ones.
+const SORTED: i64 = 100_000;
+
 impl Store {
     /// Whether the groups have been counted since the last change.
     pub(crate) fn is_settled(&self) -> Result<bool, StoreError> {
@@ -114,17 +117,33 @@ impl Store {
         wanted: &Wanted,
         mut each: impl FnMut(Found, (i64, Place), Row) -> Result<(), StoreError>,
     ) -> Result<(), StoreError> {
-        let sql = format!(
-            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode, bug, dump.file, position
-            FROM dump JOIN file ON file.id = dump.file
-            WHERE (?1 IS NULL OR happened_ns >= ?1) AND (?2 IS NULL OR build = ?2) ORDER BY file.path, position"
-        );
         let chosen = self.chosen(wanted)?;
         let only = chosen.builds.as_ref().filter(|builds| builds.len() == 1).and_then(|builds| builds.first());
+        let (signatures, bugs) = chosen.lists().unzip();
+        let asked = params![wanted.since_ns, only, signatures, bugs];
+        let condition = |plus: &str| {
+            let since = if wanted.since_ns.is_some() { "happened_ns >= ?1" } else { "?1 IS NULL" };
+            let build = if only.is_some() { "build = ?2" } else { "?2 IS NULL" };
+            format!(
+                "{plus}{since} AND {plus}{build} AND (?3 IS NULL
+                OR signature IN (SELECT value FROM json_each(?3))
+                OR alone IN (SELECT id FROM bug WHERE key IN (SELECT value FROM json_each(?4))))"
+            )
+        };
+        // Few are found by the indexes and sorted; of many all are read in their order. A plus turns the indexes off.
+        let count = format!("SELECT count(*) FROM (SELECT 1 FROM dump WHERE {} LIMIT {SORTED})", condition(""));
+        let is_part = wanted.since_ns.is_some() || only.is_some();
+        let is_few = is_part && self.ask(|at| at.query_row(&count, asked, |row| row.get::<_, i64>(0)))? < SORTED;
+        let sql = format!(
+            "SELECT {COLUMNS}, file.bytes, file.changed_ns, file.inode, bug, dump.file, position
+            FROM dump {} JOIN file ON file.id = dump.file WHERE {} ORDER BY file.path, position",
+            if is_few { "CROSS" } else { "" },
+            condition(if is_few { "" } else { "+" })
+        );
         let mut failed = None;
         self.ask(|at| {
             let mut query = at.prepare(&sql)?;
-            let mut rows = query.query(params![wanted.since_ns, only])?;
+            let mut rows = query.query(asked)?;
             while let Some(columns) = rows.next()? {
                 let row = read_row(columns, folder)?;
                 if !chosen.has(&row) {

@@ -265,6 +265,20 @@ fn is_of_instruction(seen: &Seen<'_, '_, '_>) -> bool {
     is_named || seen.ctx.death.fault_addr.is_some()
 }
 
+/// Whether the kernel died, whose registers may still have what a system call left.
+fn is_of_kernel(seen: &Seen<'_, '_, '_>) -> bool {
+    seen.ctx.death.is_of_kernel()
+}
+
+/// The program's flags that `syscall` saves in r11 (SDM volume 2B, SYSCALL), without those that its last comparison
+/// set, of addresses perhaps; `None` of what no program's flags can be.
+fn saved_flags(value: u64) -> Option<u64> {
+    const COMPARED: u64 = 0x8d5;
+    const ALWAYS: u64 = 0x202;
+    const NEVER: u64 = !0x3f_ffff | 0x8028;
+    (value & ALWAYS == ALWAYS && value & NEVER == 0).then_some(value & !COMPARED)
+}
+
 fn register(seen: &Seen<'_, '_, '_>, row: &RegisterRow) -> Known {
     let number = u64::from_str_radix(&row.value, 16).unwrap_or(0);
     let note = row.note.as_deref().unwrap_or_default();
@@ -273,6 +287,10 @@ fn register(seen: &Seen<'_, '_, '_>, row: &RegisterRow) -> Known {
         name if OF_THE_RUN.contains(&name) => Known::varying(name, &row.value, ""),
         name if name.starts_with("cr") || matches!(name, "efer" | "cs" | "ss" | "ds" | "es" | "fs" | "gs") => {
             Known::new(name, &row.value)
+        }
+        "r11" if is_of_kernel(seen) && saved_flags(number).is_some() => {
+            let kept = saved_flags(number).unwrap_or_default();
+            Known::varying("r11", format!("{number:#x}"), format!("flags {kept:#x}"))
         }
         name => {
             let (value, what) = valued(seen, number);
@@ -432,5 +450,14 @@ mod tests {
         assert!(same("running cat, pid 7", "running cat, pid 812"));
         assert_eq!(unstamped("[   12.5][ T7] [drm] x [1]"), "[drm] x [1]");
         assert!(!same("the len is 3 but the index is 7", "the len is 3 but the index is 8"));
+    }
+
+    #[test]
+    fn the_flags_of_a_system_call_are_those_without_the_last_comparison() {
+        assert_eq!((saved_flags(0x206), saved_flags(0x8d7 | 0x200)), (Some(0x202), Some(0x202)));
+        assert_ne!(saved_flags(0x202), saved_flags(0x602));
+        for value in [0, 0x2, 0x20a, 0xffff_ffff_8100_0202, 0x6b6b_6b6b] {
+            assert_eq!(saved_flags(value), None, "{value:#x}");
+        }
     }
 }
