@@ -1,4 +1,4 @@
-//! Futex words by the recorded calls: who sleeps on which, and which wake-up found nobody there.
+//! Futex words by the recorded calls: which thread sleeps on which, and which wake-up passed it over.
 //!
 //! FUTEX_WAKE answers how many it woke (futex(2)). A thread that slept on the word before the call and still does is
 //! one that a call should have found which woke fewer than it was allowed to.
@@ -36,7 +36,7 @@ enum Word<'a> {
 pub(super) struct Unwoken {
     /// Who sleeps, and the call that woke too few.
     pub(super) text: String,
-    /// The call.
+    /// The wake-up.
     pub(super) at: RecordRef,
     /// The sleeper.
     pub(super) tid: Option<u32>,
