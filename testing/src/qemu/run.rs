@@ -2,8 +2,8 @@
 //!
 //! The guest says `KWAB-EXIT <status>` when it is done; a line that is a kernel's last word ends the run as a panic,
 //! after the rest of the report had time to come; silence past a limit is a hang. Time in which the host gave the guest
-//! no processor is not counted (`qemu::quiet`). In each case QEMU is ended by its process id: the host never waits for
-//! a guest to switch itself off. It is asked first, so that a plugin writes what it has, and killed when it does not go.
+//! no processor is not counted (`qemu::quiet`). In each case QEMU is killed by its process id: the host never waits for
+//! a guest to switch itself off. With a plugin it is asked first, so that the plugin writes what it has.
 
 use std::io::Read as _;
 use std::process::Child;
@@ -118,7 +118,8 @@ pub fn run_asking(
     let ending = watch.until_end(&console, limits, &mut on_silence, &mut on_line);
     let ending = match ending {
         Some(ending) => {
-            end(&mut child).with_context(|| format!("cannot end `{call}`"))?;
+            let has_plugin = machine.extra.iter().any(|word| word == "-plugin");
+            end(&mut child, has_plugin).with_context(|| format!("cannot end `{call}`"))?;
             ending
         }
         None => {
@@ -129,18 +130,19 @@ pub fn run_asking(
     Ok(Outcome { ending, serial: watch.serial, elapsed: started.elapsed() })
 }
 
-/// Ends QEMU: by SIGTERM, at which it leaves by exit(3), and by force when it is still there after [`LONGEST_EXIT`].
-fn end(child: &mut Child) -> std::io::Result<()> {
-    if let Some(process) = i32::try_from(child.id()).ok().and_then(Pid::from_raw) {
+/// Ends QEMU. One that is asked gets SIGTERM, at which it leaves by exit(3), and is killed when it is still there after
+/// [`LONGEST_EXIT`].
+fn end(child: &mut Child, is_asked: bool) -> std::io::Result<()> {
+    if let Some(process) = i32::try_from(child.id()).ok().and_then(Pid::from_raw).filter(|_| is_asked) {
         // A process that is gone already is waited for below.
         let _ = kill_process(process, Signal::TERM);
-    }
-    let asked = Instant::now();
-    while asked.elapsed() < LONGEST_EXIT {
-        if child.try_wait()?.is_some() {
-            return Ok(());
+        let asked = Instant::now();
+        while asked.elapsed() < LONGEST_EXIT {
+            if child.try_wait()?.is_some() {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_millis(5));
         }
-        thread::sleep(Duration::from_millis(5));
     }
     child.kill().and_then(|()| child.wait()).map(drop)
 }
