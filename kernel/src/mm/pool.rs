@@ -50,6 +50,13 @@ pub enum Missing {
     Frame,
 }
 
+impl From<Missing> for Errno {
+    /// What a file of pages of the pool answers a fault: the end of the pool is met as the end of the file is (SIGBUS).
+    fn from(missing: Missing) -> Self {
+        if missing == Missing::Frame { Errno::ENOMEM } else { Errno::ENXIO }
+    }
+}
+
 /// The pool's pages, as `/proc/meminfo` shows them.
 #[derive(Clone, Copy, Debug)]
 pub struct Counts {
@@ -168,24 +175,23 @@ impl Reservation {
         Arc::new(Self { left: AtomicUsize::new(0) })
     }
 
-    /// 2 MiB of zeros for a touch; `None` if the pool has none that is not promised to another.
-    pub(super) fn take(&self) -> Option<Frame> {
+    /// The count of a page and 2 MiB of zeros for a touch, out of what was promised first.
+    pub(super) fn take(&self) -> Result<(Taken<'_>, Frame), Missing> {
         let promised = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
         let kept = {
             let mut pool = POOL.lock();
             if !promised && pool.free == pool.reserved {
-                return None;
+                return Err(Missing::Page);
             }
             pool.reserved -= usize::from(promised);
             pool.free -= 1;
             pool.blocks.pop()
         };
-        let Some(taken) = kept.or_else(block) else {
-            put(1);
-            return None;
-        };
-        taken.zero(0, HUGE as usize);
-        Some(taken)
+        // Given back if there is no block for it.
+        let taken = Taken { from: self, promised, used: false };
+        let block = kept.or_else(block).ok_or(Missing::Frame)?;
+        block.zero(0, HUGE as usize);
+        Ok((taken, block))
     }
 
     /// Takes back the promise of up to so many pages.
@@ -199,6 +205,40 @@ impl Reservation {
         for _ in 0..released {
             let Some(block) = shrink() else { break };
             drop(block);
+        }
+    }
+}
+
+/// A page that was taken out of the pool's counts. Unless it is used it goes back, and the promise with it: what fails
+/// for want of a frame is tried again, and finds what the mapping was promised.
+#[must_use]
+pub(super) struct Taken<'a> {
+    from: &'a Reservation,
+    promised: bool,
+    used: bool,
+}
+
+impl Taken<'_> {
+    /// The page is in use, and given back with [`put`].
+    pub(super) fn used(mut self) {
+        self.used = true;
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if self.used {
+            return;
+        }
+        if self.promised {
+            let mut pool = POOL.lock();
+            pool.free += 1;
+            pool.reserved += 1;
+            drop(pool);
+            self.from.left.fetch_add(1, Relaxed);
+            put(0);
+        } else {
+            put(1);
         }
     }
 }
@@ -238,28 +278,34 @@ impl AddressSpace {
     pub(super) fn map_pool_page(&self, vma: &Vma, page: UserPage, from: &Reservation) -> Result<(), Missing> {
         let around = huge::block_around(vma.start, vma.end, page.addr());
         let first = around.and_then(UserPage::new).ok_or(Missing::Range)?;
-        let taken = from.take().ok_or(Missing::Page)?;
+        let (taken, block) = from.take()?;
         let prot = rights(vma.prot, true, TAG_POOL);
-        match self.space.map_huge(first, taken, prot) {
-            Ok(()) => {
-                self.count(TAG_POOL, HUGE_PAGES as i64);
-                Ok(())
-            }
-            Err((MapError::OutOfFrames, taken)) => {
-                drop(taken);
-                put(1);
-                Err(Missing::Frame)
+        match self.space.map_huge(first, block, prot) {
+            Ok(()) => self.count(TAG_POOL, HUGE_PAGES as i64),
+            Err((MapError::OutOfFrames, block)) => {
+                drop(block);
+                return Err(Missing::Frame);
             }
             // An empty table of small pages stands there.
-            Err((MapError::Occupied, taken)) => self.map_pieces(first, &taken, prot),
+            Err((MapError::Occupied, block)) => self.map_pieces(first, &block, prot)?,
         }
+        taken.used();
+        Ok(())
     }
 
-    fn map_pieces(&self, first: UserPage, taken: &Frame, prot: machine::space::Prot) -> Result<(), Missing> {
+    /// Maps a block as small pages, all or none. With the map locked and an empty table there none is missing, so that
+    /// it cannot fail: but a part that stayed would be found occupied ever after, and its page counted by nothing.
+    fn map_pieces(&self, first: UserPage, block: &Frame, prot: machine::space::Prot) -> Result<(), Missing> {
         for index in 0..HUGE_PAGES {
-            let page = UserPage::new(first.addr() + index as u64 * PAGE);
-            let (Some(page), Some(piece)) = (page, taken.sub(index)) else { return Err(Missing::Range) };
-            self.space.map(page, piece, prot).map_err(|_| Missing::Frame)?;
+            let at = first.addr() + index as u64 * PAGE;
+            let mapped = match (UserPage::new(at), block.sub(index)) {
+                (Some(page), Some(piece)) => self.space.map(page, piece, prot).is_ok(),
+                _ => false,
+            };
+            if !mapped {
+                self.unmap_pages(first.addr(), at);
+                return Err(Missing::Frame);
+            }
             self.count(TAG_POOL, 1);
         }
         Ok(())
