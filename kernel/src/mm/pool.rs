@@ -4,7 +4,8 @@
 //! A page of the pool is a block of frames kept back for it. A mapping reserves what it may touch when it is made, so
 //! that no touch of it finds the pool empty; one without (`MAP_NORESERVE`, a child of a fork) takes what no mapping has
 //! reserved, and is refused without. A page that is given back is frames like others, and its place in the pool is
-//! filled from free memory: at once, or when it is taken.
+//! filled from free memory: at once, or when it is taken. Where the pool has too few, mappings may have some beyond it
+//! (`vm.nr_overcommit_hugepages`), which are no longer pages of the pool when they are given back.
 //!
 //! Private pages are 2 MiB leaves with [`TAG_POOL`], which a fork shares as 4 KiB ones: the parent's count further, the
 //! child's are ordinary memory. Linux copies 2 MiB at a write and may refuse the child one.
@@ -24,13 +25,16 @@ use machine::sync::SpinLock;
 use super::{AddressSpace, Backing, Map, TAG_ANON, TAG_POOL, Vma, frames, rights};
 use crate::sched::breathe;
 
-static POOL: SpinLock<Pool> = SpinLock::new(Pool { wanted: 0, total: 0, free: 0, reserved: 0, blocks: Vec::new() });
+static POOL: SpinLock<Pool> =
+    SpinLock::new(Pool { wanted: 0, beyond: 0, total: 0, free: 0, reserved: 0, blocks: Vec::new() });
 /// Whether there ever was a pool, or a mapping of it.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 struct Pool {
     /// As many as were asked for (`vm.nr_hugepages`).
     wanted: usize,
+    /// The most there may be beyond that while mappings need them (`vm.nr_overcommit_hugepages`).
+    beyond: usize,
     total: usize,
     /// Not touched, reserved ones among them.
     free: usize,
@@ -97,6 +101,34 @@ pub fn resize(wanted: usize) {
     pool.wanted = pool.wanted.min(pool.total);
 }
 
+/// The most pages that mappings may have beyond those that were asked for.
+pub fn overcommit() -> usize {
+    POOL.lock().beyond
+}
+
+/// Sets it: pages beyond it stay until they are given back.
+pub fn set_overcommit(most: usize) {
+    IN_USE.store(true, Relaxed);
+    POOL.lock().beyond = most;
+}
+
+/// One page more for a mapping that finds none, which goes when it is given back: [`Missing::Page`] if there may be
+/// none or memory is short.
+fn exceed() -> Result<(), Missing> {
+    let may = |pool: &Pool| pool.total.saturating_sub(pool.wanted) < pool.beyond;
+    if !may(&POOL.lock()) || !frames::is_plentiful(HUGE_PAGES) {
+        return Err(Missing::Page);
+    }
+    let made = block().ok_or(Missing::Page)?;
+    let mut pool = POOL.lock();
+    if may(&pool) {
+        pool.total += 1;
+        pool.free += 1;
+        pool.blocks.push(made);
+    }
+    Ok(())
+}
+
 /// One page more; `false` without a block for it.
 fn grow() -> bool {
     if !frames::is_plentiful(HUGE_PAGES) {
@@ -160,13 +192,31 @@ pub struct Reservation {
 impl Reservation {
     /// Reserves so many pages: ENOMEM if there are not as many.
     pub fn of(pages: usize) -> Result<Arc<Self>, Errno> {
-        IN_USE.store(true, Relaxed);
-        let mut pool = POOL.lock();
-        if pool.free - pool.reserved < pages {
-            return Err(Errno::ENOMEM);
+        let promise = Self::none();
+        promise.add(pages)?;
+        Ok(promise)
+    }
+
+    /// Reserves so many more, with pages beyond what was asked for where there may be: ENOMEM without. No lock is held.
+    fn add(&self, pages: usize) -> Result<(), Errno> {
+        loop {
+            let mut pool = POOL.lock();
+            if pool.free - pool.reserved >= pages {
+                pool.reserved += pages;
+                break;
+            }
+            let possible = pages <= pool.wanted.saturating_add(pool.beyond).max(pool.total);
+            drop(pool);
+            if !possible || exceed().is_err() {
+                while let Some(block) = shrink() {
+                    drop(block);
+                }
+                return Err(Errno::ENOMEM);
+            }
+            breathe();
         }
-        pool.reserved += pages;
-        Ok(Arc::new(Self { left: AtomicUsize::new(pages) }))
+        self.left.fetch_add(pages, Relaxed);
+        Ok(())
     }
 
     /// No page: each is taken as it is touched, if there is one.
@@ -178,14 +228,15 @@ impl Reservation {
     /// The count of a page and 2 MiB of zeros for a touch, out of what was promised first.
     pub(super) fn take(&self) -> Result<(Taken<'_>, Frame), Missing> {
         let promised = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
-        let kept = {
+        let kept = loop {
             let mut pool = POOL.lock();
-            if !promised && pool.free == pool.reserved {
-                return Err(Missing::Page);
+            if promised || pool.free > pool.reserved {
+                pool.reserved -= usize::from(promised);
+                pool.free -= 1;
+                break pool.blocks.pop();
             }
-            pool.reserved -= usize::from(promised);
-            pool.free -= 1;
-            pool.blocks.pop()
+            drop(pool);
+            exceed()?;
         };
         // Given back if there is no block for it.
         let taken = Taken { from: self, promised, used: false };
