@@ -198,7 +198,7 @@ impl Reservation {
     }
 
     /// Reserves so many more, with pages beyond what was asked for where there may be: ENOMEM without. No lock is held.
-    fn add(&self, pages: usize) -> Result<(), Errno> {
+    pub(super) fn add(&self, pages: usize) -> Result<(), Errno> {
         loop {
             let mut pool = POOL.lock();
             if pool.free - pool.reserved >= pages {
@@ -228,6 +228,15 @@ impl Reservation {
     /// The count of a page and 2 MiB of zeros for a touch, out of what was promised first.
     pub(super) fn take(&self) -> Result<(Taken<'_>, Frame), Missing> {
         let promised = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
+        self.take_one(promised)
+    }
+
+    /// The same, out of what is promised to none.
+    pub(super) fn take_free(&self) -> Result<(Taken<'_>, Frame), Missing> {
+        self.take_one(false)
+    }
+
+    fn take_one(&self, promised: bool) -> Result<(Taken<'_>, Frame), Missing> {
         let kept = loop {
             let mut pool = POOL.lock();
             if promised || pool.free > pool.reserved {
@@ -246,7 +255,7 @@ impl Reservation {
     }
 
     /// Takes back the promise of up to so many pages.
-    fn release(&self, pages: usize) {
+    pub(super) fn release(&self, pages: usize) {
         let most = |left: usize| Some(left.saturating_sub(pages));
         // The closure never declines.
         let before = self.left.fetch_update(Relaxed, Relaxed, most).unwrap_or_else(|left| left);
