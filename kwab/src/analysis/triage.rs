@@ -87,6 +87,7 @@ const ELSEWHERE: &[&str] = &[
     "TLB",
     "OOM",
     "LEAK",
+    "PIECES",
     "DEADLOCK",
     "LOCK-SLEEP",
     "LOST-WAKE",

@@ -101,12 +101,26 @@ fn classes() -> Vec<(&'static str, Maker)> {
         ("DIVIDE", Maker::new().put(C, &user_death(8, 0x40_1000, None))),
         ("PAGE", Maker::new().put(C, &user_death(11, 0, Some(0))).put(SectionKind::PAGE_CHECKS, &page)),
         ("DEADLOCK", deadlock()),
+        ("PIECES", in_pieces()),
         ("LOCK-SLEEP", lock_sleep()),
         ("LOST-WAKE", lost_wake(false)),
         ("TLB", tlb(false)),
         ("UNIMPL", unimplemented()),
         ("CANARY", canary()),
     ]
+}
+
+/// Free blocks of which three pairs were not joined.
+fn in_pieces() -> Maker {
+    let counter = |name: &'static str, value| Counter {
+        group: Some(b"memory"),
+        name: Some(name.as_bytes()),
+        value: Some(value),
+        ..Counter::default()
+    };
+    Maker::new()
+        .put(SectionKind::COUNTERS, &counter("free blocks of order 0", 6))
+        .put(SectionKind::COUNTERS, &counter("free blocks apart from their free buddies", 3))
 }
 
 /// A load through a null `rdi` by the code at `at`.
