@@ -88,6 +88,7 @@ const ELSEWHERE: &[&str] = &[
     "OOM",
     "LEAK",
     "PIECES",
+    "EAGER",
     "DEADLOCK",
     "LOCK-SLEEP",
     "LOST-WAKE",

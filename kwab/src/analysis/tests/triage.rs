@@ -102,6 +102,7 @@ fn classes() -> Vec<(&'static str, Maker)> {
         ("PAGE", Maker::new().put(C, &user_death(11, 0, Some(0))).put(SectionKind::PAGE_CHECKS, &page)),
         ("DEADLOCK", deadlock()),
         ("PIECES", in_pieces()),
+        ("EAGER", eager()),
         ("LOCK-SLEEP", lock_sleep()),
         ("LOST-WAKE", lost_wake(false)),
         ("TLB", tlb(false)),
@@ -121,6 +122,20 @@ fn in_pieces() -> Maker {
     Maker::new()
         .put(SectionKind::COUNTERS, &counter("free blocks of order 0", 6))
         .put(SectionKind::COUNTERS, &counter("free blocks apart from their free buddies", 3))
+}
+
+/// Executions that take two thirds of their time for pages in advance.
+fn eager() -> Maker {
+    let counter = |group: &'static str, name: &'static str, value| Counter {
+        group: Some(group.as_bytes()),
+        name: Some(name.as_bytes()),
+        value: Some(value),
+        ..Counter::default()
+    };
+    Maker::new()
+        .put(SectionKind::COUNTERS, &counter("spans", "exec", 3_000_000))
+        .put(SectionKind::COUNTERS, &counter("spans", "exec.prefault", 2_000_000))
+        .put(SectionKind::COUNTERS, &counter("span counts", "exec", 16))
 }
 
 /// A load through a null `rdi` by the code at `at`.
