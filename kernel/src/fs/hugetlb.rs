@@ -3,13 +3,13 @@
 
 use alloc::sync::Arc;
 use core::any::Any;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
 
 use kernel_logic::huge::HUGE;
 use kernel_logic::vma::PAGE;
 use linux_abi::Errno;
 use linux_abi::flags::file::{FALLOC_FL_KEEP_SIZE, FALLOC_FL_PUNCH_HOLE};
-use machine::addr::FrameNumber;
+use machine::addr::{FrameNumber, HUGE_PAGES};
 use machine::frame::Frame;
 use machine::sync::Once;
 
@@ -42,7 +42,8 @@ pub struct HugeFile {
 impl HugeFile {
     /// An empty one without a name.
     pub fn unnamed(new: NewNode) -> Arc<Self> {
-        let attr = Attr::new(mount().fs.dev(), new.mode | S_IFREG, new.uid, new.gid, 0);
+        let mut attr = Attr::new(mount().fs.dev(), new.mode | S_IFREG, new.uid, new.gid, 0);
+        attr.block_pages = HUGE_PAGES as u16;
         attr.set_nlink(0);
         let (data, seals) = (PoolFile::empty(), Seals::closed());
         Arc::new(Self { attr, data, size: AtomicU64::new(0), seals, changes: Mutex::new(()) })
@@ -228,9 +229,6 @@ struct HugeFs {
     root: Arc<Dentry>,
 }
 
-/// Its device number, once there is one.
-static DEV: AtomicU64 = AtomicU64::new(u64::MAX);
-
 /// Where it is mounted.
 pub fn mount() -> &'static Arc<Mount> {
     static MOUNT: Once<Arc<Mount>> = Once::new();
@@ -243,16 +241,8 @@ pub fn mount() -> &'static Arc<Mount> {
         let root = Dentry::new(b"", None, Arc::new(Root { attr }));
         let fs = Arc::new(HugeFs { dev, root: root.clone() });
         // Of two that come here at once, one is used.
-        if MOUNT.set(Mount::new(fs, root, b"hugetlbfs", 0)).is_ok() {
-            DEV.store(dev, Relaxed);
-        }
+        let _ = MOUNT.set(Mount::new(fs, root, b"hugetlbfs", 0));
     }
-}
-
-/// `st_blksize` of a file on the file system with this number.
-#[inline]
-pub fn block_size(dev: u64) -> u64 {
-    if dev == DEV.load(Relaxed) { HUGE } else { PAGE }
 }
 
 struct Root {

@@ -14,12 +14,12 @@ use crate::fs::Inode;
 use crate::fs::Path;
 use crate::fs::attr::{S_IFDIR, S_IFLNK, S_IFREG};
 use crate::fs::dev;
-use crate::fs::hugetlb;
 use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{MS_NOEXEC, Mount};
 use crate::fs::walk::Last;
 use crate::user::{write_bytes, write_words};
 use kernel_logic::permission::{EXECUTE, WRITE};
+use kernel_logic::vma::PAGE;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
@@ -80,7 +80,7 @@ fn write_stat(to: u64, inode: &dyn Inode) -> SysResult {
     put(4, u64::from(attr.gid()));
     put(5, attr.rdev);
     put(6, inode.size());
-    put(7, hugetlb::block_size(attr.dev));
+    put(7, u64::from(attr.block_pages) * PAGE);
     put(8, inode.blocks());
     for (at, time) in attr.times().into_iter().enumerate() {
         let (seconds, nanos) = split(time);
@@ -121,7 +121,7 @@ fn statx_words(location: &Path) -> [u64; 32] {
     let attr = inode.attr();
     let high = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
     let mut words = [0; 32];
-    words[0] = (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID) | hugetlb::block_size(attr.dev) << 32;
+    words[0] = (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID) | (u64::from(attr.block_pages) * PAGE) << 32;
     words[1] = if location.is_mount_root() { MOUNT_ROOT } else { 0 };
     words[2] = high(attr.nlink(), attr.uid());
     words[3] = high(attr.gid(), attr.mode());
