@@ -101,8 +101,6 @@ fn classes() -> Vec<(&'static str, Maker)> {
         ("DIVIDE", Maker::new().put(C, &user_death(8, 0x40_1000, None))),
         ("PAGE", Maker::new().put(C, &user_death(11, 0, Some(0))).put(SectionKind::PAGE_CHECKS, &page)),
         ("DEADLOCK", deadlock()),
-        ("PIECES", in_pieces()),
-        ("EAGER", eager()),
         ("LOCK-SLEEP", lock_sleep()),
         ("LOST-WAKE", lost_wake(false)),
         ("TLB", tlb(false)),
@@ -111,31 +109,18 @@ fn classes() -> Vec<(&'static str, Maker)> {
     ]
 }
 
-/// Free blocks of which three pairs were not joined.
-fn in_pieces() -> Maker {
-    let counter = |name: &'static str, value| Counter {
-        group: Some(b"memory"),
-        name: Some(name.as_bytes()),
-        value: Some(value),
-        ..Counter::default()
+/// The classes that counters alone tell: free blocks of which three pairs were not joined, and executions that take
+/// two thirds of their time for pages in advance.
+fn counted() -> Vec<(&'static str, Maker)> {
+    let of = |counters: &[(&'static str, &'static str, i64)]| {
+        counters.iter().fold(Maker::new(), |maker, (group, name, value)| {
+            let (group, name) = (Some(group.as_bytes()), Some(name.as_bytes()));
+            maker.put(SectionKind::COUNTERS, &Counter { group, name, value: Some(*value), ..Counter::default() })
+        })
     };
-    Maker::new()
-        .put(SectionKind::COUNTERS, &counter("free blocks of order 0", 6))
-        .put(SectionKind::COUNTERS, &counter("free blocks apart from their free buddies", 3))
-}
-
-/// Executions that take two thirds of their time for pages in advance.
-fn eager() -> Maker {
-    let counter = |group: &'static str, name: &'static str, value| Counter {
-        group: Some(group.as_bytes()),
-        name: Some(name.as_bytes()),
-        value: Some(value),
-        ..Counter::default()
-    };
-    Maker::new()
-        .put(SectionKind::COUNTERS, &counter("spans", "exec", 3_000_000))
-        .put(SectionKind::COUNTERS, &counter("spans", "exec.prefault", 2_000_000))
-        .put(SectionKind::COUNTERS, &counter("span counts", "exec", 16))
+    let apart = ("memory", "free blocks apart from their free buddies", 3);
+    let times = [("spans", "exec", 3_000_000), ("spans", "exec.prefault", 2_000_000), ("span counts", "exec", 16)];
+    vec![("PIECES", of(&[("memory", "free blocks of order 0", 6), apart])), ("EAGER", of(&times))]
 }
 
 /// A load through a null `rdi` by the code at `at`.
@@ -252,7 +237,7 @@ fn canary() -> Maker {
 
 #[test]
 fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
-    for (rule, maker) in classes() {
+    for (rule, maker) in classes().into_iter().chain(counted()) {
         let triage = judge(maker.bytes());
         assert_eq!(first(&triage).0, rule, "{rule}: {:#?}", triage.hypotheses);
         let top = &triage.hypotheses[0];
@@ -265,7 +250,7 @@ fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
 
 #[test]
 fn a_lost_section_that_a_rule_rests_on_lowers_its_score_and_is_named() {
-    for (rule, maker) in classes() {
+    for (rule, maker) in classes().into_iter().chain(counted()) {
         let rests_on = rules::RULES.iter().find(|known| known.id == rule).unwrap().rests_on;
         let sound = judge(maker.bytes());
         let damaged = judge(maker.bytes_with_lost(&rests_on[..1]));
