@@ -62,8 +62,6 @@ pub enum Fault {
     TemplateStale,
     /// In the allocator of frames.
     NoCoalescing,
-    /// In the prefault of exec.
-    PrefaultEager,
 }
 
 /// Every bug: name and what it is.
@@ -89,7 +87,6 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
         Fault::PrefaultBoundary,
         "exec maps the page in which a segment ends from the cache, with what the file has behind the end",
     ),
-    ("prefault-eager", Fault::PrefaultEager, "exec clears memory in advance that its program never touches"),
     (
         "prefault-writable",
         Fault::PrefaultWritable,

@@ -56,9 +56,6 @@ impl AddressSpace {
                 if let (Some(first), Some((_, Some(template)))) = (first, &last) {
                     left -= self.clear_ahead(vma, template, first, left);
                 }
-                if inject::is(Fault::PrefaultEager) {
-                    self.clear_everything(vma);
-                }
                 continue;
             };
             tail = Tail::of(vma);
@@ -140,15 +137,6 @@ impl AddressSpace {
             }
         }
         made
-    }
-
-    /// The planted bug: a program gets all of its memory at once, as if it were certain to use it.
-    #[cold]
-    fn clear_everything(&self, vma: &Vma) {
-        let pages = (vma.start..vma.end).step_by(PAGE as usize).take(USUAL as usize);
-        pages.filter(|_| may_copy(vma)).for_each(|at| {
-            self.zero_page_ahead(vma, at);
-        });
     }
 
     fn zero_page_ahead(&self, vma: &Vma, at: u64) -> Option<()> {

@@ -242,8 +242,7 @@ static void listed(void)
     FILE *file = fopen("/proc/self/smaps", "r");
     need(file != NULL);
     int inside = 0;
-    static const char *const names[] = {"Size:", "KernelPageSize:", "Rss:", "AnonHugePages:", "Shared_Hugetlb:",
-        "Private_Hugetlb:"};
+    static const char *const names[] = {"Size:", "KernelPageSize:", "Rss:", "AnonHugePages:"};
     while (fgets(line, sizeof line, file)) {
         char *end = strchr(line, '\n');
         if (end)

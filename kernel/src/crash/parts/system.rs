@@ -10,7 +10,7 @@ use crate::fs::tmpfs;
 use crate::mm::frames;
 use crate::options::level::Level;
 use crate::task::tree;
-use crate::trace::{calls, span};
+use crate::trace::calls;
 use crate::{log as kernel_log, sched};
 
 /// Bytes copied out of the log at a time.
@@ -56,10 +56,6 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
         put("dumps", "of processes left out", left_out, "")?;
     }
     put("calls", "not implemented", calls::unimplemented_count(), "")?;
-    for (name, reading) in span::readings() {
-        put("spans", name, reading.total, "ns")?;
-        put("span counts", name, reading.calls, "")?;
-    }
     let blocks = dump.get(frames::try_blocks)?;
     let mut free = 0;
     for (order, count) in blocks.iter().enumerate() {

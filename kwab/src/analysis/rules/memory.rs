@@ -286,34 +286,6 @@ pub(super) fn not_joined(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
-/// Of the time of an execution, the share in percent from which on mapping pages in advance costs more than the faults
-/// that it can save.
-const EAGER: i64 = 60;
-/// Executions from which on times tell: the first ones learn which pages a program uses.
-const EXECUTIONS: i64 = 16;
-
-/// Executions take most of their time to map pages in advance: nothing crashes, and everything is slow.
-pub(super) fn eager_prefault(ctx: &Context<'_, '_>) -> Vec<Claim> {
-    let span = |group: &[u8], name: &[u8]| {
-        let mut counters = ctx.case.counters.iter();
-        let found = counters.find(|counter| counter.group == Some(group) && counter.name == Some(name))?;
-        Some((found.value?, found.at))
-    };
-    let (Some((all, at)), Some((ahead, ahead_at)), Some((times, _))) =
-        (span(b"spans", b"exec"), span(b"spans", b"exec.prefault"), span(b"span counts", b"exec"))
-    else {
-        return Vec::new();
-    };
-    if all <= 0 || times < EXECUTIONS || ahead.saturating_mul(100) / all < EAGER {
-        return Vec::new();
-    }
-    let percent = ahead.saturating_mul(100) / all;
-    let claim = Claim::new(format!("exec spends {percent} % of its time on pages that it maps in advance"))
-        .proven(0.75, format!("exec.prefault took {ahead} ns of all executions"), Some(ahead_at))
-        .because(0.1, format!("exec took {all} ns, {times} times"), Some(at));
-    vec![claim]
-}
-
 /// Free pages with which a request for memory must not fail: no request of the kernel's own is larger.
 const ENOUGH: i64 = 1024;
 

@@ -174,14 +174,6 @@ pub const RULES: &[Rule] = &[
         memory::not_joined,
     ),
     rule(
-        "EAGER",
-        "pages mapped in advance for nothing",
-        "times of spans: executions, and their prefault",
-        &[SectionKind::COUNTERS],
-        &["kwab inspect FILE --section profile"],
-        memory::eager_prefault,
-    ),
-    rule(
         "DEADLOCK",
         "deadlock",
         "locks held and awaited",
