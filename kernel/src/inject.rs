@@ -60,6 +60,8 @@ pub enum Fault {
     PrefaultWritable,
     /// In the templates of exec.
     TemplateStale,
+    /// In the allocator of frames.
+    NoCoalescing,
 }
 
 /// Every bug: name and what it is.
@@ -77,6 +79,7 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
     ("leak", Fault::Leak, "each pipe leaks kernel memory"),
     ("lock-order", Fault::LockOrder, "two locks are taken in both orders"),
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),
+    ("no-coalescing", Fault::NoCoalescing, "blocks of frames that are given back are not joined with their buddies"),
     ("null-dereference", Fault::NullDereference, "a list without entries is walked, deep in a chain of calls"),
     ("nx-tables", Fault::NoExecTables, "intermediate page tables inherit NX from one of their leaves"),
     (

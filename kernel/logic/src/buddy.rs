@@ -121,6 +121,34 @@ impl<'a> Buddy<'a> {
         true
     }
 
+    /// [`Buddy::release`] without joining: a bug that is planted to examine the tools.
+    pub fn release_alone(&mut self, frame: usize, order: u8) -> bool {
+        let fits = order <= MAX_ORDER && frame & ((1 << order) - 1) == 0 && frame + (1 << order) <= self.ready;
+        if !fits || self.records[frame][HEAD] != 0 {
+            return false;
+        }
+        self.free += 1 << order;
+        self.link(frame, order);
+        true
+    }
+
+    /// Pairs of free blocks that are each other's buddies: none, as long as each block that is given back is joined.
+    /// Walks the lists.
+    pub fn unjoined(&self) -> usize {
+        let mut pairs = 0;
+        for order in 0..MAX_ORDER {
+            let mut at = self.heads[usize::from(order)];
+            while at != NIL {
+                let block = at as usize;
+                let buddy = block ^ (1 << order);
+                let both = buddy < self.ready && self.records[buddy][HEAD] == u32::from(order) + 1;
+                pairs += usize::from(block < buddy && both);
+                at = self.records[block][NEXT];
+            }
+        }
+        pairs
+    }
+
     /// Gives single frames back; how many were accepted.
     pub fn release_batch(&mut self, frames: &[usize]) -> usize {
         frames.iter().filter(|&&frame| self.release(frame, 0)).count()
@@ -168,6 +196,24 @@ mod tests {
     use super::*;
     use std::vec;
     use std::vec::Vec;
+
+    #[test]
+    fn blocks_that_were_not_joined_are_found_beside_their_buddies() {
+        let mut records = vec![FrameRecord::default(); 64];
+        let mut buddy = Buddy::new(&mut records);
+        buddy.grow(usize::MAX);
+        buddy.add(0, 64);
+        let taken: Vec<usize> = core::iter::from_fn(|| buddy.take(0)).take(8).collect();
+        assert_eq!((taken.len(), buddy.unjoined()), (8, 0));
+        for frame in &taken[..4] {
+            assert!(buddy.release_alone(*frame, 0) && !buddy.release_alone(*frame, 0));
+        }
+        assert_eq!((buddy.unjoined(), buddy.free_frames()), (2, 60));
+        for frame in &taken[4..] {
+            assert!(buddy.release(*frame, 0));
+        }
+        assert_eq!(buddy.unjoined(), 2, "what was not joined stays so, and all else is joined");
+    }
 
     #[test]
     fn freeing_everything_leaves_the_largest_blocks_again() {

@@ -58,6 +58,8 @@ pub struct Attr {
     writers: AtomicI32,
     /// Has no name and may still be given one (O_TMPFILE without O_EXCL).
     linkable: AtomicBool,
+    /// Pages of 4 KiB in what is written best at once (`st_blksize`).
+    pub block_pages: u16,
     /// A process that may do everything, 0 for none.
     open_to: u32,
     changing: SpinLock<()>,
@@ -94,6 +96,7 @@ impl Attr {
             born: now,
             writers: AtomicI32::new(0),
             linkable: AtomicBool::new(false),
+            block_pages: 1,
             open_to: 0,
             changing: SpinLock::new(()),
         }

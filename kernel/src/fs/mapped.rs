@@ -124,7 +124,10 @@ pub fn backing(file: Arc<File>, offset: u64, prot: Prot, shared: bool) -> Result
     match file.inode().mapping() {
         Mapping::Refused => Err(Errno::ENODEV),
         Mapping::Zeros => Ok((Backing::Anonymous, flags)),
-        Mapping::Pages => {
+        kind @ (Mapping::Pages | Mapping::HugePages) => {
+            if kind == Mapping::HugePages {
+                flags = flags.with(VmaFlags::POOL);
+            }
             // Mapping a file counts as reading it (mmap(2)).
             if !file.is_noatime() {
                 file.inode().attr().touch_accessed();

@@ -4,7 +4,7 @@
 //! ([`mount`]), a node a process can stand on. *File* ([`mod@file`]): an open description, which descriptors
 //! ([`fdtable`]) stand for. [`walk`] turns path names into paths; [`open`] turns paths into files, [`names`] makes and
 //! removes names. The file systems are [`tmpfs`] (also the root, filled by [`initramfs`], and `/dev`, whose nodes lead
-//! to [`dev`]) and [`sysfs`]; the layers above build `/proc` and `/dev/pts`.
+//! to [`dev`]) and [`sysfs`], and [`hugetlb`] for files of huge pages; the layers above build `/proc` and `/dev/pts`.
 //!
 //! What the file layer needs of the running thread is in [`Actor`], what it needs of the layers above in [`Above`].
 
@@ -15,6 +15,7 @@ pub mod context;
 pub mod dev;
 pub mod fdtable;
 pub mod filelock;
+pub mod hugetlb;
 pub mod initramfs;
 pub mod inode;
 pub mod io;

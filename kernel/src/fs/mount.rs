@@ -33,7 +33,7 @@ pub const KEPT_FLAGS: u32 = MS_RDONLY | MS_NOSUID | MS_NODEV | MS_NOEXEC | MS_NO
 pub struct Statistics {
     /// Magic number (`f_type`).
     pub magic: u64,
-    /// Blocks of 4096 bytes in all, and free.
+    /// Blocks of [`FileSystem::block`] bytes in all, and free.
     pub blocks: [u64; 2],
     /// Inodes in all, and free.
     pub files: [u64; 2],
@@ -47,6 +47,10 @@ pub trait FileSystem: Send + Sync {
     fn dev(&self) -> u64;
     /// Its root directory.
     fn root(&self) -> Arc<Dentry>;
+    /// Bytes of one of its blocks.
+    fn block(&self) -> u64 {
+        4096
+    }
     /// Figures for statfs.
     fn statistics(&self) -> Statistics;
     /// Options beyond the flags, as `/proc/mounts` shows them (`,size=…`).

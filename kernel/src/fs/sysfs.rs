@@ -80,6 +80,16 @@ const CONTROLS: &[(&str, Control)] = &[
         setting(|| huge::Control::Enabled.text(), |to| huge::Control::Enabled.set(to)),
     ),
     ("kernel/mm/hugepages/hugepages-2048kB/nr_hugepages", setting(|| line(pool::counts().total), resize)),
+    (
+        "kernel/mm/hugepages/hugepages-2048kB/nr_overcommit_hugepages",
+        setting(
+            || line(pool::overcommit()),
+            |text| {
+                pool::set_overcommit(number(text)?);
+                Ok(())
+            },
+        ),
+    ),
     ("kernel/mm/hugepages/hugepages-2048kB/free_hugepages", figure(|| line(pool::counts().free))),
     ("kernel/mm/hugepages/hugepages-2048kB/resv_hugepages", figure(|| line(pool::counts().reserved))),
     ("kernel/mm/hugepages/hugepages-2048kB/surplus_hugepages", figure(|| line(pool::counts().surplus))),
@@ -91,13 +101,17 @@ fn line(number: usize) -> Vec<u8> {
 
 /// Resizes the pool of huge pages to a number in decimal.
 fn resize(text: &[u8]) -> Result<(), Errno> {
+    pool::resize(number(text)?);
+    Ok(())
+}
+
+/// A number in decimal: EINVAL for another text, ERANGE for one that is too large.
+fn number(text: &[u8]) -> Result<usize, Errno> {
     let number = core::str::from_utf8(text).map_err(|_| Errno::EINVAL)?.parse::<usize>();
-    let wanted = number.map_err(|error| match error.kind() {
+    number.map_err(|error| match error.kind() {
         IntErrorKind::PosOverflow => Errno::ERANGE,
         _ => Errno::EINVAL,
-    })?;
-    pool::resize(wanted);
-    Ok(())
+    })
 }
 
 /// A file of [`CONTROLS`].

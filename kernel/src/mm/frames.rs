@@ -17,6 +17,7 @@ use machine::describe::Entry;
 use machine::sync::{Holder, SpinLock};
 
 use super::Owner as _;
+use crate::inject::{self, Fault};
 use crate::upper::try_current;
 
 static POLICY: SpinLock<Option<Policy>> = SpinLock::new(None);
@@ -61,6 +62,15 @@ impl Policy {
             }
         }
         true
+    }
+
+    /// Gives a block back to the buddy.
+    #[inline]
+    fn release(&mut self, first: FrameNumber, order: u8) -> bool {
+        if inject::is(Fault::NoCoalescing) {
+            return self.buddy.release_alone(first.0 as usize, order);
+        }
+        self.buddy.release(first.0 as usize, order)
     }
 
     /// Makes frames ready until more than `least` are free; `false` when there are not so many.
@@ -179,6 +189,11 @@ pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
     POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.blocks())
 }
 
+/// Pairs of free blocks that should be one, if the allocator is not in use (the crash path asks).
+pub fn try_unjoined() -> Option<usize> {
+    POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.unjoined())
+}
+
 /// Takes frames for the machine: see [`machine::Kernel::take_frames`].
 pub fn take(out: &mut [FrameNumber]) -> usize {
     let mut held = POLICY.lock_irq();
@@ -200,7 +215,7 @@ pub fn take(out: &mut [FrameNumber]) -> usize {
 pub fn give(frames: &[FrameNumber]) {
     if let Some(policy) = &mut *POLICY.lock_irq() {
         for frame in frames {
-            released(*frame, policy.buddy.release(frame.0 as usize, 0));
+            released(*frame, policy.release(*frame, 0));
         }
         note_level(policy);
     }
@@ -221,7 +236,7 @@ pub fn take_block(order: u8) -> Option<FrameNumber> {
 /// Gives a block of frames back: see [`machine::Kernel::give_block`].
 pub fn give_block(first: FrameNumber, order: u8) {
     if let Some(policy) = &mut *POLICY.lock_irq() {
-        released(first, policy.buddy.release(first.0 as usize, order));
+        released(first, policy.release(first, order));
         note_level(policy);
     }
 }

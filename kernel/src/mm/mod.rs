@@ -31,6 +31,7 @@ mod limits;
 pub mod map;
 mod parts;
 pub mod pool;
+mod pool_file;
 pub mod prefault;
 pub mod remap;
 mod remote;
@@ -40,6 +41,7 @@ pub mod template;
 
 pub use limits::MemoryLimits;
 pub use pool::Reservation;
+pub use pool_file::PoolFile;
 pub use rmap::ReverseMap;
 pub use shared::SharedMemory;
 pub use template::TemplateSlot;

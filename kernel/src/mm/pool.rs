@@ -4,7 +4,8 @@
 //! A page of the pool is a block of frames kept back for it. A mapping reserves what it may touch when it is made, so
 //! that no touch of it finds the pool empty; one without (`MAP_NORESERVE`, a child of a fork) takes what no mapping has
 //! reserved, and is refused without. A page that is given back is frames like others, and its place in the pool is
-//! filled from free memory: at once, or when it is taken.
+//! filled from free memory: at once, or when it is taken. Where the pool has too few, mappings may have some beyond it
+//! (`vm.nr_overcommit_hugepages`), which are no longer pages of the pool when they are given back.
 //!
 //! Private pages are 2 MiB leaves with [`TAG_POOL`], which a fork shares as 4 KiB ones: the parent's count further, the
 //! child's are ordinary memory. Linux copies 2 MiB at a write and may refuse the child one.
@@ -24,13 +25,16 @@ use machine::sync::SpinLock;
 use super::{AddressSpace, Backing, Map, TAG_ANON, TAG_POOL, Vma, frames, rights};
 use crate::sched::breathe;
 
-static POOL: SpinLock<Pool> = SpinLock::new(Pool { wanted: 0, total: 0, free: 0, reserved: 0, blocks: Vec::new() });
+static POOL: SpinLock<Pool> =
+    SpinLock::new(Pool { wanted: 0, beyond: 0, total: 0, free: 0, reserved: 0, blocks: Vec::new() });
 /// Whether there ever was a pool, or a mapping of it.
 static IN_USE: AtomicBool = AtomicBool::new(false);
 
 struct Pool {
     /// As many as were asked for (`vm.nr_hugepages`).
     wanted: usize,
+    /// The most there may be beyond that while mappings need them (`vm.nr_overcommit_hugepages`).
+    beyond: usize,
     total: usize,
     /// Not touched, reserved ones among them.
     free: usize,
@@ -48,6 +52,13 @@ pub enum Missing {
     Page,
     /// A frame for tables.
     Frame,
+}
+
+impl From<Missing> for Errno {
+    /// What a file of pages of the pool answers a fault: the end of the pool is met as the end of the file is (SIGBUS).
+    fn from(missing: Missing) -> Self {
+        if missing == Missing::Frame { Errno::ENOMEM } else { Errno::ENXIO }
+    }
 }
 
 /// The pool's pages, as `/proc/meminfo` shows them.
@@ -88,6 +99,34 @@ pub fn resize(wanted: usize) {
     }
     let mut pool = POOL.lock();
     pool.wanted = pool.wanted.min(pool.total);
+}
+
+/// The most pages that mappings may have beyond those that were asked for.
+pub fn overcommit() -> usize {
+    POOL.lock().beyond
+}
+
+/// Sets it: pages beyond it stay until they are given back.
+pub fn set_overcommit(most: usize) {
+    IN_USE.store(true, Relaxed);
+    POOL.lock().beyond = most;
+}
+
+/// One page more for a mapping that finds none, which goes when it is given back: [`Missing::Page`] if there may be
+/// none or memory is short.
+fn exceed() -> Result<(), Missing> {
+    let may = |pool: &Pool| pool.total.saturating_sub(pool.wanted) < pool.beyond;
+    if !may(&POOL.lock()) || !frames::is_plentiful(HUGE_PAGES) {
+        return Err(Missing::Page);
+    }
+    let made = block().ok_or(Missing::Page)?;
+    let mut pool = POOL.lock();
+    if may(&pool) {
+        pool.total += 1;
+        pool.free += 1;
+        pool.blocks.push(made);
+    }
+    Ok(())
 }
 
 /// One page more; `false` without a block for it.
@@ -153,13 +192,31 @@ pub struct Reservation {
 impl Reservation {
     /// Reserves so many pages: ENOMEM if there are not as many.
     pub fn of(pages: usize) -> Result<Arc<Self>, Errno> {
-        IN_USE.store(true, Relaxed);
-        let mut pool = POOL.lock();
-        if pool.free - pool.reserved < pages {
-            return Err(Errno::ENOMEM);
+        let promise = Self::none();
+        promise.add(pages)?;
+        Ok(promise)
+    }
+
+    /// Reserves so many more, with pages beyond what was asked for where there may be: ENOMEM without. No lock is held.
+    pub(super) fn add(&self, pages: usize) -> Result<(), Errno> {
+        loop {
+            let mut pool = POOL.lock();
+            if pool.free - pool.reserved >= pages {
+                pool.reserved += pages;
+                break;
+            }
+            let possible = pages <= pool.wanted.saturating_add(pool.beyond).max(pool.total);
+            drop(pool);
+            if !possible || exceed().is_err() {
+                while let Some(block) = shrink() {
+                    drop(block);
+                }
+                return Err(Errno::ENOMEM);
+            }
+            breathe();
         }
-        pool.reserved += pages;
-        Ok(Arc::new(Self { left: AtomicUsize::new(pages) }))
+        self.left.fetch_add(pages, Relaxed);
+        Ok(())
     }
 
     /// No page: each is taken as it is touched, if there is one.
@@ -168,28 +225,37 @@ impl Reservation {
         Arc::new(Self { left: AtomicUsize::new(0) })
     }
 
-    /// 2 MiB of zeros for a touch; `None` if the pool has none that is not promised to another.
-    pub(super) fn take(&self) -> Option<Frame> {
+    /// The count of a page and 2 MiB of zeros for a touch, out of what was promised first.
+    pub(super) fn take(&self) -> Result<(Taken<'_>, Frame), Missing> {
         let promised = self.left.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1)).is_ok();
-        let kept = {
+        self.take_one(promised)
+    }
+
+    /// The same, out of what is promised to none.
+    pub(super) fn take_free(&self) -> Result<(Taken<'_>, Frame), Missing> {
+        self.take_one(false)
+    }
+
+    fn take_one(&self, promised: bool) -> Result<(Taken<'_>, Frame), Missing> {
+        let kept = loop {
             let mut pool = POOL.lock();
-            if !promised && pool.free == pool.reserved {
-                return None;
+            if promised || pool.free > pool.reserved {
+                pool.reserved -= usize::from(promised);
+                pool.free -= 1;
+                break pool.blocks.pop();
             }
-            pool.reserved -= usize::from(promised);
-            pool.free -= 1;
-            pool.blocks.pop()
+            drop(pool);
+            exceed()?;
         };
-        let Some(taken) = kept.or_else(block) else {
-            put(1);
-            return None;
-        };
-        taken.zero(0, HUGE as usize);
-        Some(taken)
+        // Given back if there is no block for it.
+        let taken = Taken { from: self, promised, used: false };
+        let block = kept.or_else(block).ok_or(Missing::Frame)?;
+        block.zero(0, HUGE as usize);
+        Ok((taken, block))
     }
 
     /// Takes back the promise of up to so many pages.
-    fn release(&self, pages: usize) {
+    pub(super) fn release(&self, pages: usize) {
         let most = |left: usize| Some(left.saturating_sub(pages));
         // The closure never declines.
         let before = self.left.fetch_update(Relaxed, Relaxed, most).unwrap_or_else(|left| left);
@@ -199,6 +265,40 @@ impl Reservation {
         for _ in 0..released {
             let Some(block) = shrink() else { break };
             drop(block);
+        }
+    }
+}
+
+/// A page that was taken out of the pool's counts. Unless it is used it goes back, and the promise with it: what fails
+/// for want of a frame is tried again, and finds what the mapping was promised.
+#[must_use]
+pub(super) struct Taken<'a> {
+    from: &'a Reservation,
+    promised: bool,
+    used: bool,
+}
+
+impl Taken<'_> {
+    /// The page is in use, and given back with [`put`].
+    pub(super) fn used(mut self) {
+        self.used = true;
+    }
+}
+
+impl Drop for Taken<'_> {
+    fn drop(&mut self) {
+        if self.used {
+            return;
+        }
+        if self.promised {
+            let mut pool = POOL.lock();
+            pool.free += 1;
+            pool.reserved += 1;
+            drop(pool);
+            self.from.left.fetch_add(1, Relaxed);
+            put(0);
+        } else {
+            put(1);
         }
     }
 }
@@ -238,28 +338,34 @@ impl AddressSpace {
     pub(super) fn map_pool_page(&self, vma: &Vma, page: UserPage, from: &Reservation) -> Result<(), Missing> {
         let around = huge::block_around(vma.start, vma.end, page.addr());
         let first = around.and_then(UserPage::new).ok_or(Missing::Range)?;
-        let taken = from.take().ok_or(Missing::Page)?;
+        let (taken, block) = from.take()?;
         let prot = rights(vma.prot, true, TAG_POOL);
-        match self.space.map_huge(first, taken, prot) {
-            Ok(()) => {
-                self.count(TAG_POOL, HUGE_PAGES as i64);
-                Ok(())
-            }
-            Err((MapError::OutOfFrames, taken)) => {
-                drop(taken);
-                put(1);
-                Err(Missing::Frame)
+        match self.space.map_huge(first, block, prot) {
+            Ok(()) => self.count(TAG_POOL, HUGE_PAGES as i64),
+            Err((MapError::OutOfFrames, block)) => {
+                drop(block);
+                return Err(Missing::Frame);
             }
             // An empty table of small pages stands there.
-            Err((MapError::Occupied, taken)) => self.map_pieces(first, &taken, prot),
+            Err((MapError::Occupied, block)) => self.map_pieces(first, &block, prot)?,
         }
+        taken.used();
+        Ok(())
     }
 
-    fn map_pieces(&self, first: UserPage, taken: &Frame, prot: machine::space::Prot) -> Result<(), Missing> {
+    /// Maps a block as small pages, all or none. With the map locked and an empty table there none is missing, so that
+    /// it cannot fail: but a part that stayed would be found occupied ever after, and its page counted by nothing.
+    fn map_pieces(&self, first: UserPage, block: &Frame, prot: machine::space::Prot) -> Result<(), Missing> {
         for index in 0..HUGE_PAGES {
-            let page = UserPage::new(first.addr() + index as u64 * PAGE);
-            let (Some(page), Some(piece)) = (page, taken.sub(index)) else { return Err(Missing::Range) };
-            self.space.map(page, piece, prot).map_err(|_| Missing::Frame)?;
+            let at = first.addr() + index as u64 * PAGE;
+            let mapped = match (UserPage::new(at), block.sub(index)) {
+                (Some(page), Some(piece)) => self.space.map(page, piece, prot).is_ok(),
+                _ => false,
+            };
+            if !mapped {
+                self.unmap_pages(first.addr(), at);
+                return Err(Missing::Frame);
+            }
             self.count(TAG_POOL, 1);
         }
         Ok(())

@@ -58,7 +58,8 @@ impl SharedMemory {
             return Ok(frame.clone());
         }
         if let Some(promise) = &self.pool {
-            let block = promise.take().ok_or(Errno::ENXIO)?;
+            let (page, block) = promise.take().map_err(Errno::from)?;
+            page.used();
             self.taken.fetch_add(1, Relaxed);
             let first = index - index % HUGE_PAGES as u64;
             pages.extend((0..HUGE_PAGES).filter_map(|at| Some((first + at as u64, block.sub(at)?))));

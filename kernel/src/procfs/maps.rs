@@ -41,12 +41,18 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
             breathe();
         }
         let size = vma.bytes() / 1024;
+        // Pages of the pool are no part of the resident set.
+        let (page, pooled) = if pool::is_of_pool(&vma) { (2048, core::mem::take(&mut resident)) } else { (4, 0) };
+        if page > 4 {
+            huge = 0;
+        }
+        let [pool_shared, pool_private] = if vma.flags.has(VmaFlags::SHARED) { [pooled, 0] } else { [0, pooled] };
         let text = format!(
-            "Size:           {size:8} kB\nKernelPageSize:        4 kB\nMMUPageSize:           4 kB\n\
+            "Size:           {size:8} kB\nKernelPageSize: {page:8} kB\nMMUPageSize:    {page:8} kB\n\
              Rss:            {resident:8} kB\nPss:            {resident:8} kB\nShared_Clean:          0 kB\n\
              Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\nPrivate_Dirty:  {resident:8} kB\n\
              Referenced:     {resident:8} kB\nAnonymous:             0 kB\nAnonHugePages:  {huge:8} kB\n\
-             Swap:                  0 kB\n"
+             Shared_Hugetlb: {pool_shared:8} kB\nPrivate_Hugetlb:{pool_private:8} kB\nSwap:                  0 kB\n"
         );
         append(&mut out, text.as_bytes())?;
     }

@@ -131,6 +131,15 @@ pub(super) fn set_huge_pages(_: Target, text: &[u8]) -> Result<(), Errno> {
     Ok(())
 }
 
+pub(super) fn huge_pages_beyond(_: Target) -> Text {
+    line(pool::overcommit().to_string().as_bytes())
+}
+
+pub(super) fn set_huge_pages_beyond(_: Target, text: &[u8]) -> Result<(), Errno> {
+    pool::set_overcommit(parse(text)?);
+    Ok(())
+}
+
 pub(super) fn threads_max(_: Target) -> Text {
     line(limits::max_threads().to_string().as_bytes())
 }

@@ -135,6 +135,7 @@ const SYS: &[ProcEntry] = &[
             constant("mmap_min_addr", |_| Ok(b"65536\n".to_vec())),
             constant("overcommit_memory", |_| Ok(b"0\n".to_vec())),
             number("nr_hugepages", system::huge_pages, system::set_huge_pages),
+            number("nr_overcommit_hugepages", system::huge_pages_beyond, system::set_huge_pages_beyond),
             number("prefault", system::prefault, system::set_prefault),
         ],
     ),

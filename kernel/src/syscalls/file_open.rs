@@ -4,18 +4,21 @@ use alloc::sync::Arc;
 
 use linux_abi::Errno;
 use linux_abi::flags::file::{
-    CLOSE_RANGE_CLOEXEC, CLOSE_RANGE_UNSHARE, MFD_ALLOW_SEALING, MFD_CLOEXEC, O_CLOEXEC, O_CREAT, O_PATH, O_TMPFILE,
-    O_TRUNC, O_WRONLY, RESOLVE_BENEATH, RESOLVE_CACHED, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS, RESOLVE_NO_SYMLINKS,
-    RESOLVE_NO_XDEV,
+    CLOSE_RANGE_CLOEXEC, CLOSE_RANGE_UNSHARE, MFD_ALLOW_SEALING, MFD_CLOEXEC, MFD_HUGETLB, O_CLOEXEC, O_CREAT, O_PATH,
+    O_TMPFILE, O_TRUNC, O_WRONLY, RESOLVE_BENEATH, RESOLVE_CACHED, RESOLVE_IN_ROOT, RESOLVE_NO_MAGICLINKS,
+    RESOLVE_NO_SYMLINKS, RESOLVE_NO_XDEV,
 };
+use linux_abi::numbers::{MAP_HUGE_MASK, MAP_HUGE_SHIFT};
 use linux_abi::syscalls::nr;
 
 use super::lookup::{AT_FDCWD, PathName, Walker, only};
+use super::memory::HUGE_SIZE;
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
 use crate::fs::dentry::{Dentry, Moment};
 use crate::fs::file::{File, Hold};
-use crate::fs::inode::NewNode;
+use crate::fs::hugetlb::{self, HugeFile};
+use crate::fs::inode::{Inode, NewNode};
 use crate::fs::mount::{FileSystem, Mount};
 use crate::fs::open::{How, open};
 use crate::fs::tmpfs::{TmpFs, half_of_memory};
@@ -146,17 +149,23 @@ fn nameless() -> &'static Arc<Mount> {
 
 fn memfd_create(call: &mut Call<'_>) -> SysResult {
     const LONGEST: usize = 249;
-    call.flags(1, MFD_CLOEXEC | MFD_ALLOW_SEALING)?;
+    let huge = call.arg(1) & MFD_HUGETLB != 0;
+    let sizes = if huge { MAP_HUGE_MASK << MAP_HUGE_SHIFT } else { 0 };
+    call.flags(1, MFD_CLOEXEC | MFD_ALLOW_SEALING | MFD_HUGETLB | sizes)?;
     let name = read_string(call.arg(0), LONGEST + 1, Errno::EINVAL)?;
     let walker = Walker::of(call);
     let who = walker.caller();
     let slot = FileSlot::take()?;
-    let root = nameless().top();
+    if huge && !matches!(call.arg(1) >> MAP_HUGE_SHIFT & MAP_HUGE_MASK, 0 | HUGE_SIZE) {
+        return Err(Errno::ENODEV);
+    }
+    let root = if huge { hugetlb::mount().top() } else { nameless().top() };
     let new = NewNode { mode: S_IFREG | 0o777, uid: who.uid, gid: who.gid, rdev: 0 };
-    let unnamed = root.inode().create_unnamed(&root.dentry, new)?;
+    let inode: Arc<dyn Inode> =
+        if huge { HugeFile::unnamed(new) } else { root.inode().create_unnamed(&root.dentry, new)?.inode.clone() };
     let mut shown = b"memfd:".to_vec();
     shown.extend_from_slice(&name);
-    let dentry = Dentry::new(&shown, Some(root.dentry.clone()), unnamed.inode.clone());
+    let dentry = Dentry::new(&shown, Some(root.dentry.clone()), inode);
     dentry.set_removed();
     let path = Path { mount: root.mount, dentry };
     if call.arg(1) & MFD_ALLOW_SEALING != 0

@@ -19,6 +19,7 @@ use crate::fs::mount::{MS_NOEXEC, Mount};
 use crate::fs::walk::Last;
 use crate::user::{write_bytes, write_words};
 use kernel_logic::permission::{EXECUTE, WRITE};
+use kernel_logic::vma::PAGE;
 
 /// The calls of this area.
 pub const CALLS: Calls = &[
@@ -46,9 +47,6 @@ pub const CALLS: Calls = &[
     (nr::readlink, |call| readlink(call, AT_FDCWD, 0)),
     (nr::readlinkat, |call| readlink(call, call.int(0), 1)),
 ];
-
-/// Size of a page, which is `st_blksize` everywhere.
-const BLOCK: u64 = 4096;
 
 #[inline]
 fn stat_at(call: &Call<'_>, dir: i32, path: usize, buffer: usize, flags: u64) -> SysResult {
@@ -82,7 +80,7 @@ fn write_stat(to: u64, inode: &dyn Inode) -> SysResult {
     put(4, u64::from(attr.gid()));
     put(5, attr.rdev);
     put(6, inode.size());
-    put(7, BLOCK);
+    put(7, u64::from(attr.block_pages) * PAGE);
     put(8, inode.blocks());
     for (at, time) in attr.times().into_iter().enumerate() {
         let (seconds, nanos) = split(time);
@@ -123,7 +121,7 @@ fn statx_words(location: &Path) -> [u64; 32] {
     let attr = inode.attr();
     let high = |low: u32, high: u32| u64::from(low) | u64::from(high) << 32;
     let mut words = [0; 32];
-    words[0] = (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID) | BLOCK << 32;
+    words[0] = (STATX_BASIC_STATS | STATX_BTIME | STATX_MNT_ID) | (u64::from(attr.block_pages) * PAGE) << 32;
     words[1] = if location.is_mount_root() { MOUNT_ROOT } else { 0 };
     words[2] = high(attr.nlink(), attr.uid());
     words[3] = high(attr.gid(), attr.mode());
@@ -152,7 +150,7 @@ fn write_statfs(to: u64, mount: &Mount) -> SysResult {
     let flags = u64::from(mount.flags() & 0xf | mount.flags() & 0x400 | (mount.flags() >> 21 & 1) << 12);
     let mut words = [0; 15];
     words[0] = statistics.magic;
-    words[1] = BLOCK;
+    words[1] = mount.fs.block();
     words[2] = statistics.blocks[0];
     words[3] = statistics.blocks[1];
     words[4] = statistics.blocks[1];
@@ -160,7 +158,7 @@ fn write_statfs(to: u64, mount: &Mount) -> SysResult {
     words[6] = statistics.files[1];
     words[7] = mount.fs.dev();
     words[8] = NAME_MAX;
-    words[9] = BLOCK;
+    words[9] = mount.fs.block();
     words[10] = VALID | flags;
     write_words(to, &words).map(|()| 0)
 }

@@ -11,6 +11,7 @@ use linux_abi::numbers::{MAP_HUGE_MASK, MAP_HUGE_SHIFT, MAP_TYPE};
 use linux_abi::syscalls::nr;
 
 use super::{Call, Calls, SysResult};
+use crate::fs::hugetlb::HugeFile;
 use crate::fs::mapped;
 use crate::mm::fault::Unresolved;
 use crate::mm::map::{Placement, Request, pool_memory, shared_memory};
@@ -83,6 +84,7 @@ fn mmap(call: &mut Call<'_>) -> SysResult {
         _ => return Err(Errno::EINVAL),
     };
     let (backing, mut vma_flags) = contents(call, len, prot, shared)?;
+    let len = if vma_flags.has(VmaFlags::POOL) { huge_file(&backing, call, len, prot)? } else { len };
     if flags & abi::MAP_GROWSDOWN != 0 {
         // Growth would move the beginning of what is mapped, not only that of the range.
         if shared || flags & abi::MAP_ANONYMOUS == 0 || vma_flags.has(VmaFlags::POOL) {
@@ -138,8 +140,7 @@ fn contents(call: &Call<'_>, len: u64, prot: Prot, shared: bool) -> Result<(Back
     if file.is_path_only() {
         return Err(Errno::EBADF);
     }
-    // No file is made of pages of the pool.
-    if pooled {
+    if pooled && HugeFile::of(file.inode()).is_none() {
         return Err(Errno::EINVAL);
     }
     if flags & MAP_TYPE == abi::MAP_SHARED_VALIDATE && flags & !KNOWN_TO_FILES != 0 {
@@ -161,6 +162,26 @@ fn pool_contents(len: u64, shared: bool, no_reserve: bool) -> Result<(Backing, V
     Ok((pool_memory(len, shared, no_reserve)?, VmaFlags::POOL.with(sharing)))
 }
 
+/// Prepares a mapping of `len` bytes of the pool, whose file has what it shows promised, if it is one of a file; how
+/// long it is in huge pages.
+#[cold]
+fn huge_file(backing: &Backing, call: &Call<'_>, len: u64, prot: Prot) -> Result<u64, Errno> {
+    let Backing::File { file, offset } = backing else { return Ok(len) };
+    let Some(data) = HugeFile::of(file.inode()) else { return Err(Errno::EINVAL) };
+    let len = len.checked_next_multiple_of(HUGE).filter(|len| *len <= USER_END).ok_or(Errno::ENOMEM)?;
+    let (at, flags) = (call.arg(0), call.arg(3));
+    let fixed = flags & (abi::MAP_FIXED | abi::MAP_FIXED_NOREPLACE) != 0;
+    if !offset.is_multiple_of(HUGE) || fixed && !at.is_multiple_of(HUGE) {
+        return Err(Errno::EINVAL);
+    }
+    if offset.checked_add(len).is_none_or(|end| end > i64::MAX as u64) {
+        return Err(Errno::EOVERFLOW);
+    }
+    let shared = flags & MAP_TYPE != abi::MAP_PRIVATE;
+    data.prepare(*offset, len, shared && flags & abi::MAP_NORESERVE == 0, prot.has(Prot::WRITE))?;
+    Ok(len)
+}
+
 /// `len` in whole pages of the kind that `flags` ask for.
 #[inline(always)]
 fn whole_pages(len: u64, flags: u64) -> Result<u64, Errno> {
@@ -175,7 +196,7 @@ fn whole_pages(len: u64, flags: u64) -> Result<u64, Errno> {
 }
 
 /// The logarithm of the only size of a page of the pool; 0 names it too.
-const HUGE_SIZE: u64 = HUGE.ilog2() as u64;
+pub(super) const HUGE_SIZE: u64 = HUGE.ilog2() as u64;
 
 /// Flags that every file's mapping knows (`LEGACY_MAP_MASK`): MAP_SHARED_VALIDATE refuses others, MAP_SYNC among them.
 const KNOWN_TO_FILES: u64 = 0x7c07_f973;

@@ -108,7 +108,7 @@ fn remove_shared(mm: &AddressSpace, start: u64, end: u64) -> Result<(), Errno> {
 
 fn remove_of(vma: &Vma, first: u64) -> Result<Removal, Errno> {
     if vma.flags.has(VmaFlags::LOCKED)
-        || pool::is_of_pool(vma)
+        || pool::is_of_pool(vma) && matches!(vma.backing, Backing::Shared { .. })
         || matches!(vma.backing, Backing::Anonymous | Backing::Pool { .. } | Backing::Vdso { .. })
     {
         return Err(Errno::EINVAL);

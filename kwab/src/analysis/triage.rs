@@ -76,6 +76,7 @@ const ELSEWHERE: &[&str] = &[
     "TLB",
     "OOM",
     "LEAK",
+    "PIECES",
     "DEADLOCK",
     "LOCK-SLEEP",
     "LOST-WAKE",

@@ -44,6 +44,7 @@ void constants(void);
 void huge(void);
 void jit(void);
 void names(void);
+void pieces(void);
 void pipes(void);
 void once(void);
 void reload(void);

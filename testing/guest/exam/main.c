@@ -18,6 +18,7 @@ static const struct {
     {"jit", jit},
     {"names", names},
     {"once", once},
+    {"pieces", pieces},
     {"pipes", pipes},
     {"reload", reload},
     {"renew", renew},

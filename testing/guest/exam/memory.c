@@ -87,6 +87,26 @@ void huge(void) {
         if (page != LARGE / PAGE && first[page * PAGE] != (char)page) puts("a large allocation changed");
 }
 
+/* How many pages the pool of large ones gets of those that are asked for. */
+static int resize_pool(const char *count) {
+    char text[16] = "";
+    int fd = open("/proc/sys/vm/nr_hugepages", O_RDWR);
+    if (fd == -1 || write(fd, count, strlen(count)) == -1 || pread(fd, text, sizeof text - 1, 0) == -1) exit(2);
+    close(fd);
+    return atoi(text);
+}
+
+/* Most of the memory is used in small pages and given back: then there is room for large ones. */
+void pieces(void) {
+    size_t length = 64u << 20;
+    char *room = mmap(0, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED || madvise(room, length, MADV_NOHUGEPAGE) != 0) exit(2);
+    for (size_t at = 0; at < length; at += PAGE) room[at] = 1;
+    if (munmap(room, length) != 0) exit(2);
+    if (resize_pool("16") < 16) puts("no room for large pages");
+    resize_pool("0");
+}
+
 /* One letter of it is another one in the second edition of the program. */
 static volatile const char edition[] = "the edition of this program is: 1";
 

@@ -70,6 +70,15 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
             ..Counter::default()
         })?;
     }
+    let unjoined = dump.get(frames::try_unjoined)?;
+    if unjoined != 0 {
+        dump.put(&Counter {
+            group: Some(b"memory"),
+            name: Some(b"free blocks apart from their free buddies"),
+            value: i64::try_from(unjoined).ok(),
+            ..Counter::default()
+        })?;
+    }
     free += frames::waiting() as u64;
     put_pages(dump, "free", free)?;
     let in_use = (frames::given() as u64).saturating_sub(free + machine::frame::in_magazines() as u64);

@@ -29,6 +29,8 @@ use file::FileOps;
 pub enum Mapping {
     /// Pages of the file: [`Inode::page`].
     Pages,
+    /// The same, 2 MiB at a time, which are never cut ([`super::hugetlb`]).
+    HugePages,
     /// Fresh zeros, as an anonymous mapping (`/dev/zero`).
     Zeros,
     /// Cannot be mapped (ENODEV).

@@ -125,13 +125,20 @@ fn restore(me: &Task, user: &mut UserFrame, words: &[u64; SIGINFO]) -> Result<()
     };
     regs.orig_rax = u64::MAX;
     user.set_registers(&regs);
-    let stack = me.signals.alt_stack.get();
-    // What sigaltstack would refuse leaves it as it is.
-    if let Ok(new) = stack.replaced_by([word(3), word(4), word(5)], regs.rsp) {
-        me.signals.alt_stack.set(new);
+    // Where there is no stack, and none in the frame, nothing changes.
+    if word(5) != 0 || !me.signals.alt_stack.is_none() {
+        take_stack(me, [word(3), word(4), word(5)], regs.rsp);
     }
     set_blocked(me, SigSet(word(SIGMASK)));
     Ok(())
+}
+
+/// Takes over the alternate stack of a frame: what `sigaltstack` would refuse leaves it as it is.
+#[cold]
+fn take_stack(me: &Task, words: [u64; 3], sp: u64) {
+    if let Ok(new) = me.signals.alt_stack.get().replaced_by(words, sp) {
+        me.signals.alt_stack.set(new);
+    }
 }
 
 /// Refuses code and stack segments that are not a program's, which the return to user mode would fault on. The

@@ -64,6 +64,12 @@ impl OwnAltStack {
         }
     }
 
+    /// Whether there is none.
+    #[inline]
+    pub fn is_none(&self) -> bool {
+        self.size.load(Ordering::Relaxed) == 0
+    }
+
     /// Takes the place of what there was; that a frame lies there is for the caller to see.
     pub fn set(&self, stack: AltStack) {
         self.base.store(stack.base, Ordering::Relaxed);

@@ -266,6 +266,26 @@ pub(super) fn lost_pages(ctx: &Context<'_, '_>) -> Vec<Claim> {
     vec![claim]
 }
 
+/// Free blocks lie beside their free buddies, which a buddy allocator joins whenever it frees one: it does not, and
+/// large requests fail with memory free.
+pub(super) fn not_joined(ctx: &Context<'_, '_>) -> Vec<Claim> {
+    let counters = || ctx.case.counters.iter().filter(|counter| counter.group == Some(b"memory"));
+    let apart = counters().find(|counter| counter.name == Some(b"free blocks apart from their free buddies"));
+    let Some((apart, pairs @ 1..)) = apart.and_then(|counter| Some((counter, counter.value?))) else {
+        return Vec::new();
+    };
+    let mut claim =
+        Claim::new("the allocator of frames does not join blocks that are given back: free memory is in pieces")
+            .proven(0.85, format!("{pairs} pairs of free blocks are each other's buddies"), Some(apart.at));
+    let orders =
+        counters().filter(|counter| counter.name.is_some_and(|name| name.starts_with(b"free blocks of order")));
+    for counter in orders {
+        let row = format!("{} = {}", text(counter.name), counter.value.unwrap_or(0));
+        claim = claim.because(0.01, row, Some(counter.at));
+    }
+    vec![claim]
+}
+
 /// Free pages with which a request for memory must not fail: no request of the kernel's own is larger.
 const ENOUGH: i64 = 1024;
 

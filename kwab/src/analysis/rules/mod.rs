@@ -166,6 +166,14 @@ pub const RULES: &[Rule] = &[
         memory::lost_pages,
     ),
     rule(
+        "PIECES",
+        "free memory not joined",
+        "memory counters: free blocks, and those apart from their buddies",
+        &[SectionKind::COUNTERS],
+        &["kwab inspect FILE --section profile"],
+        memory::not_joined,
+    ),
+    rule(
         "DEADLOCK",
         "deadlock",
         "locks held and awaited",

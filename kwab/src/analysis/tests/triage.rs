@@ -109,6 +109,20 @@ fn classes() -> Vec<(&'static str, Maker)> {
     ]
 }
 
+/// The class that counters alone tell: free blocks of which three pairs were not joined.
+fn counted() -> (&'static str, Maker) {
+    let counter = |name: &'static str, value| Counter {
+        group: Some(b"memory"),
+        name: Some(name.as_bytes()),
+        value: Some(value),
+        ..Counter::default()
+    };
+    let maker = Maker::new()
+        .put(SectionKind::COUNTERS, &counter("free blocks of order 0", 6))
+        .put(SectionKind::COUNTERS, &counter("free blocks apart from their free buddies", 3));
+    ("PIECES", maker)
+}
+
 /// A load through a null `rdi` by the code at `at`.
 fn null_dereference(at: u64) -> Maker {
     let fault = Maker::new().put(C, &kernel_fault(8, at, 0));
@@ -223,7 +237,7 @@ fn canary() -> Maker {
 
 #[test]
 fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
-    for (rule, maker) in classes() {
+    for (rule, maker) in classes().into_iter().chain([counted()]) {
         let triage = judge(maker.bytes());
         assert_eq!(first(&triage).0, rule, "{rule}: {:#?}", triage.hypotheses);
         let top = &triage.hypotheses[0];
@@ -236,7 +250,7 @@ fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
 
 #[test]
 fn a_lost_section_that_a_rule_rests_on_lowers_its_score_and_is_named() {
-    for (rule, maker) in classes() {
+    for (rule, maker) in classes().into_iter().chain([counted()]) {
         let rests_on = rules::RULES.iter().find(|known| known.id == rule).unwrap().rests_on;
         let sound = judge(maker.bytes());
         let damaged = judge(maker.bytes_with_lost(&rests_on[..1]));
