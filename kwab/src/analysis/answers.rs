@@ -5,6 +5,8 @@
 //! [`rows`] says which of these the dump shows, and what of the kernel's image is behind them. It gives no weight: the
 //! program may have asked for what it got.
 
+use std::collections::BTreeMap;
+
 use kwab_format::record::{Cause, SyscallRecord, TaskState};
 use linux_abi::Errno;
 use linux_abi::syscalls::{self, Syscall, Traits};
@@ -105,16 +107,15 @@ fn subject(ctx: &Context<'_, '_>) -> Option<u32> {
     if init_ended(ctx) {
         return ctx.death.pid.or(Some(1));
     }
+    if !ctx.is_hang() {
+        return None;
+    }
     let sleeps = |state: Option<TaskState>| matches!(state, Some(TaskState::BLOCKED | TaskState::SLEEPING));
     let asleep = ctx.case.tasks.iter().filter(|task| sleeps(task.state) && task.user_ip.is_some());
-    let last = ctx.case.syscalls.iter().rev().filter(|row| row.result.is_none()).filter_map(|row| row.pid);
-    let last: Vec<u32> = last.collect();
-    let waits = |pid: &u32| {
-        let waiter = ctx.case.syscalls.iter().rev().find(|row| row.pid == Some(*pid) && row.result.is_none());
-        waiter.is_some_and(|row| !has(row, Traits::AWAITS_CHILD))
-    };
-    let mut asleep = asleep.filter_map(|task| task.pid).filter(|pid| last.contains(pid) && waits(pid));
-    asleep.next_back().filter(|_| ctx.is_hang())
+    let open = ctx.case.syscalls.iter().filter(|row| row.result.is_none());
+    let last: BTreeMap<u32, &Located<SyscallRecord<'_>>> = open.filter_map(|row| Some((row.pid?, row))).collect();
+    let waits = |pid: &u32| last.get(pid).is_some_and(|row| !has(row, Traits::AWAITS_CHILD));
+    asleep.filter_map(|task| task.pid).rfind(waits)
 }
 
 /// The kernel's own access to the program's memory failed: a signal without an address.

@@ -108,10 +108,7 @@ impl<'c, 'a> Context<'c, 'a> {
     /// The stack whose range or guard holds an address.
     #[must_use]
     pub fn stack_at(&self, addr: u64) -> Option<&Located<StackBounds<'a>>> {
-        self.case.stacks.iter().find(|stack| {
-            let (Some(low), Some(high)) = (stack.low, stack.high) else { return false };
-            (low.saturating_sub(stack.guard.unwrap_or(0))..high).contains(&addr)
-        })
+        self.case.stack_holding(addr)
     }
 
     /// The innermost frame that is not machinery, reports nothing, and is not the fault itself at an address without

@@ -9,7 +9,7 @@ use kwab_format::record::Cpu;
 
 use super::context::Context;
 use super::keepers;
-use crate::model::{Located, RecordRef};
+use crate::model::RecordRef;
 
 /// Vectors of this workspace's kernel, by what interrupts.
 const VECTORS: &[(u8, &str)] = &[(0x34, "the serial port"), (0xf0, "the timer"), (0xf1, "another processor")];
@@ -41,9 +41,8 @@ pub(super) fn untaken(ctx: &Context<'_, '_>) -> (u64, Vec<(String, RecordRef)>) 
     (checked, found)
 }
 
-/// What became of the timer that was to end a sleep at `deadline`, in words.
-pub(super) fn timer_in_words(ctx: &Context<'_, '_>, number: u32, deadline: u64) -> Option<String> {
-    let cpu: &Located<Cpu<'_>> = ctx.case.cpus.iter().find(|cpu| cpu.number == Some(number))?;
+/// What became of the timer of a processor that was to end a sleep at `deadline`, in words.
+pub(super) fn timer_in_words(cpu: &Cpu<'_>, deadline: u64) -> Option<String> {
     let (counts, at) = (cpu.timer_counts?, cpu.timer_ns?);
     let what = match (at, counts) {
         (0, false) => "is not armed".to_owned(),
@@ -59,7 +58,7 @@ pub(super) fn timer_in_words(ctx: &Context<'_, '_>, number: u32, deadline: u64) 
         }
         (_, false) => "has expired, and the kernel did not handle it".to_owned(),
     };
-    Some(format!("the timer of CPU {number} {what}"))
+    Some(format!("the timer of CPU {} {what}", cpu.number?))
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -1,6 +1,6 @@
 //! Finds the images that a dump names, and puts their symbols where they were loaded.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 
 use kwab_format::record::{Image as ImageRecord, ImageKind, Vma};
@@ -88,9 +88,10 @@ fn by_start(start: u64, image: &Image) -> Option<u64> {
 /// counts when it is loaded as that one was.
 fn load_mapped(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images: &mut Images) {
     let mut files: BTreeMap<(u32, String), Vec<&Located<Vma<'_>>>> = BTreeMap::new();
+    let known: HashSet<_> = case.images.iter().map(|image| (image.pid, image.path)).collect();
     for vma in &case.vmas {
         let Some((pid, path)) = vma.pid.zip(vma.path.filter(|path| !path.is_empty())) else { continue };
-        if !case.images.iter().any(|image| image.pid == vma.pid && image.path == vma.path) {
+        if !known.contains(&(vma.pid, vma.path)) {
             files.entry((pid, text(Some(path)))).or_default().push(vma);
         }
     }

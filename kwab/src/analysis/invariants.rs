@@ -12,6 +12,7 @@ use kwab_format::record::{FlightKind, RegId, RegisterRole, Task, TaskState};
 
 use super::context::{Context, View};
 use super::controller;
+use super::families::{Borrowers, Families, OpenCalls};
 use super::futexes;
 use super::keepers::Promise;
 use super::quote::{text, waits_in_vfork};
@@ -218,38 +219,20 @@ fn sleepers<'c, 'a>(ctx: &'c Context<'_, 'a>) -> impl Iterator<Item = &'c Locate
     ctx.case.tasks.iter().filter(|task| is_asleep(task) && task.state_ns.is_some_and(|ns| ns > PATIENCE))
 }
 
-/// The arguments of the call that a thread is in.
-fn call_in_progress(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<[Option<u64>; 6]> {
-    let own = |call: &&Located<kwab_format::record::SyscallRecord<'_>>| {
-        call.in_progress == Some(true) && call.pid == task.pid && (call.tid.is_none() || call.tid == task.tid)
-    };
-    ctx.case.syscalls.iter().rev().find(own).map(|call| call.args())
-}
-
 fn child(ctx: &Context<'_, '_>, rows: &mut Rows) {
-    let mut children: BTreeMap<u32, Vec<&Located<Task<'_>>>> = BTreeMap::new();
-    for task in ctx.case.tasks.iter().filter(|task| task.pid == task.tid || task.tid.is_none()) {
-        children.entry(task.ppid.unwrap_or(0)).or_default().push(task);
-    }
+    let (families, calls) = (Families::of(ctx.case), OpenCalls::of(ctx.case));
     for task in sleepers(ctx) {
         let reason = text(task.wait_reason);
-        let Some(own) = task
-            .pid
-            .and_then(|pid| children.get(&pid))
-            .filter(|_| reason.contains("wait4") || reason.contains("waitid"))
-        else {
-            continue;
-        };
+        let Some(pid) = task.pid.filter(|_| reason.contains("wait4") || reason.contains("waitid")) else { continue };
+        let Some(own) = families.children(pid) else { continue };
         rows.checked += 1;
         // wait4(2): a positive number is one child, -1 and 0 are any.
-        let wanted = call_in_progress(ctx, task).and_then(|args| args[0]).map(|arg| arg as u32 as i32);
-        let any_lives = own.iter().any(|child| child.state != Some(TaskState::ZOMBIE));
-        let waited_for = |child: &&&Located<Task<'_>>| match wanted.filter(|_| reason.contains("wait4")) {
-            Some(pid @ 1..) => child.pid.is_some_and(|child| i64::from(child) == i64::from(pid)),
-            Some(-1 | 0) => true,
-            _ => !any_lives,
+        let wanted = calls.of_task(task).and_then(|args| args[0]).map(|arg| arg as u32 as i32);
+        let ended = match wanted.filter(|_| reason.contains("wait4")) {
+            Some(child @ 1..) => families.ended(pid, child.unsigned_abs()),
+            Some(-1 | 0) => own.ended,
+            _ => own.ended.filter(|_| !own.any_lives),
         };
-        let ended = own.iter().filter(|child| child.state == Some(TaskState::ZOMBIE)).find(waited_for);
         if let Some(child) = ended {
             let row = format!(
                 "{} has slept{} in {reason}, and its child {} is a zombie",
@@ -267,37 +250,14 @@ fn vfork(ctx: &Context<'_, '_>, rows: &mut Rows) {
     if !ctx.case.weakness(&[SectionKind::TASKS]).is_empty() {
         return;
     }
+    let borrowers = Borrowers::of(ctx.case);
     for task in sleepers(ctx).filter(|task| waits_in_vfork(task) && task.page_table_root.is_some()) {
         rows.checked += 1;
-        if let Some((why, _)) = let_go(ctx, task) {
+        if let Some((why, _)) = borrowers.let_go(task) {
             let row = format!("{} has slept{} in vfork, and {why}", label(task), seconds(task));
             rows.violated(row, Some(task.at), task.tid);
         }
     }
-}
-
-/// What a parent in vfork waits for has happened: no child uses its memory any more.
-pub(super) fn let_go(ctx: &Context<'_, '_>, task: &Located<Task<'_>>) -> Option<(String, Option<RecordRef>)> {
-    if !waits_in_vfork(task) || task.page_table_root.is_none() {
-        return None;
-    }
-    let mut children = ctx.case.tasks.iter().filter(|child| child.ppid == task.pid && child.pid != task.pid);
-    let uses = |child: &&Located<Task<'_>>| {
-        child.page_table_root == task.page_table_root && child.state != Some(TaskState::ZOMBIE)
-    };
-    // Of one that lives and whose memory is not told nothing is known.
-    let is_unknown =
-        |child: &Located<Task<'_>>| child.page_table_root.is_none() && child.state != Some(TaskState::ZOMBIE);
-    if children.clone().any(|child| uses(&child) || is_unknown(child)) {
-        return None;
-    }
-    Some(match children.next() {
-        Some(child) => {
-            let state = child.state.and_then(TaskState::name).unwrap_or("there");
-            (format!("its child {} has released its address space: {state}", child.pid.unwrap_or(0)), Some(child.at))
-        }
-        None => ("its child no longer exists".to_owned(), None),
-    })
 }
 
 fn interrupt(ctx: &Context<'_, '_>, rows: &mut Rows) {
@@ -310,6 +270,9 @@ fn interrupt(ctx: &Context<'_, '_>, rows: &mut Rows) {
 const TIMEOUTS: &[(&str, usize)] = &[("poll", 2), ("epoll_wait", 3), ("epoll_pwait", 3)];
 
 fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
+    let calls = OpenCalls::of(ctx.case);
+    // Of several records of one processor the first: the last that is inserted.
+    let cpus: BTreeMap<u32, _> = ctx.case.cpus.iter().rev().filter_map(|cpu| Some((cpu.number?, cpu))).collect();
     for task in sleepers(ctx) {
         let reason = text(task.wait_reason);
         if let (Some(deadline), Some(now)) = (task.deadline_ns.filter(|at| *at != u64::MAX), ctx.death.ns) {
@@ -317,7 +280,7 @@ fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
             let late = now.saturating_sub(deadline);
             if late > PATIENCE {
                 let (who, slept, late) = (label(task), seconds(task), late as f64 / 1e9);
-                let timer = task.last_cpu.and_then(|cpu| controller::timer_in_words(ctx, cpu, deadline));
+                let timer = task.last_cpu.and_then(|cpu| controller::timer_in_words(cpus.get(&cpu)?, deadline));
                 let timer = timer.map(|words| format!("; {words}")).unwrap_or_default();
                 let row = format!("{who} has slept{slept} in {reason}, and should have woken {late:.1} s ago{timer}");
                 rows.violated(row, Some(task.at), task.tid);
@@ -325,7 +288,7 @@ fn deadline(ctx: &Context<'_, '_>, rows: &mut Rows) {
             continue;
         }
         let Some((_, number)) = TIMEOUTS.iter().find(|(name, _)| *name == reason) else { continue };
-        let timeout = call_in_progress(ctx, task).and_then(|args| args[*number]).map(|arg| arg as u32 as i32);
+        let timeout = calls.of_task(task).and_then(|args| args[*number]).map(|arg| arg as u32 as i32);
         let (Some(ms @ 0..), Some(slept)) = (timeout, task.state_ns) else { continue };
         rows.checked += 1;
         if slept > u64::from(ms.unsigned_abs()).saturating_mul(1_000_000).saturating_add(PATIENCE) {

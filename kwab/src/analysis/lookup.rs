@@ -1,6 +1,6 @@
 //! Maps from addresses to the records of a case, each built when it is asked for the first time.
 
-use kwab_format::record::{ImageKind, Vma};
+use kwab_format::record::{ImageKind, StackBounds, Vma};
 
 use crate::intervals::{ByProcess, IntervalMap, Range};
 use crate::model::{Case, Located};
@@ -36,6 +36,17 @@ impl<'a> Case<'a> {
         let is_file = |vma: &Vma<'_>| vma.path.is_some() && vma.prot.unwrap_or(0) & WRITE == 0;
         let map = self.lookup.files.get_or_init(|| self.mapped(is_file));
         self.vmas.get(map.seen_by(pid, addr)? as usize)
+    }
+
+    /// The first stack whose range or guard holds an address.
+    pub(super) fn stack_holding(&self, addr: u64) -> Option<&Located<StackBounds<'a>>> {
+        let map = self.lookup.stacks.get_or_init(|| {
+            let numbered = self.stacks.iter().enumerate();
+            IntervalMap::of(numbered.filter_map(|(number, stack)| {
+                range(stack.low?.saturating_sub(stack.guard.unwrap_or(0)), stack.high?, number)
+            }))
+        });
+        self.stacks.get(map.at(addr)? as usize)
     }
 
     /// Whether a process may execute code at an address, by its mappings.

@@ -30,6 +30,7 @@ mod context;
 mod controller;
 mod death;
 mod evidence;
+mod families;
 pub mod finding;
 pub mod forms;
 mod frame;

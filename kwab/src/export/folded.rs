@@ -65,10 +65,9 @@ fn of_backtraces(dump: &Dump, symbols: &Symbols) -> BTreeMap<String, u64> {
     }
     let of_tasks = printed_frames(&case);
     let of_tasks = case.tasks.iter().filter_map(|task| Some((Some(task), of_tasks.get(&task.at)?)));
-    let named = |frames: &[&Located<Frame<'_>>]| {
-        let pid = frames.iter().find_map(|frame| frame.pid);
-        case.tasks.iter().find(|task| pid.is_some() && task.pid == pid)
-    };
+    // The first task of each process: the last that is inserted.
+    let processes: BTreeMap<u32, _> = case.tasks.iter().rev().filter_map(|task| Some((task.pid?, task))).collect();
+    let named = |frames: &[&Located<Frame<'_>>]| processes.get(&frames.iter().find_map(|frame| frame.pid)?).copied();
     // The first trace is the death's own, which is there already.
     let others = traces.values().skip(1).map(|frames| (named(frames), frames));
     for (task, frames) in others.chain(of_tasks) {

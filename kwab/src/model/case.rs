@@ -58,6 +58,7 @@ pub(crate) struct Lookup {
     pub(crate) executable: OnceLock<ByProcess>,
     pub(crate) files: OnceLock<ByProcess>,
     pub(crate) kernel: OnceLock<IntervalMap>,
+    pub(crate) stacks: OnceLock<IntervalMap>,
 }
 
 macro_rules! buckets {

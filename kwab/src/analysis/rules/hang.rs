@@ -4,15 +4,17 @@
 //! on, and why did it not? A processor that is stuck is blamed by its own stack, a sleeper by the stack on which it
 //! waits. Of sleepers that wait for each other (a parent for its child) the last of the chain is the one that hangs.
 
+use std::collections::BTreeSet;
+
 use kwab_format::SectionKind;
 use kwab_format::record::{CauseKind, FlightKind, Registers, Task, TaskState};
 
-use super::tasks::{blame_of, is_asleep, is_stopped, label, lock_name, party, ran_long, ring};
+use super::tasks::{ByThread, blame_of, by_thread, is_asleep, is_stopped, label, lock_name, party, ran_long, ring};
 use super::{before, fault_loop, holders, stuck};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::Context;
+use crate::analysis::families::Borrowers;
 use crate::analysis::finding::{Claim, Statement};
-use crate::analysis::invariants::let_go;
 use crate::analysis::keepers::{self, ASKS, Promise};
 use crate::analysis::quote::text;
 use crate::analysis::rings::Rings;
@@ -74,7 +76,7 @@ pub(super) fn lost_wakeup(ctx: &Context<'_, '_>) -> Vec<Claim> {
             claim.because(0.4, "the flight recorder shows it going to sleep and no wake-up since", Some(event.at))
         };
     }
-    if let Some((waker, at)) = let_go(ctx, task) {
+    if let Some((waker, at)) = Borrowers::of(ctx.case).let_go(task) {
         let keepers = keepers::in_words(ctx, Promise::Vfork).map(|row| (row, None));
         claim = claim.proven(0.5, waker, at).because_if(0.0, keepers);
     }
@@ -201,19 +203,20 @@ fn silent_processor(message: &str) -> Option<u32> {
 fn busy(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let fault = ctx.case.registers.iter().filter(|set| Some(set.at) == ctx.death.registers_at);
     let stopped = ctx.case.registers.iter().filter(|set| is_stopped(set));
-    fault.chain(stopped).filter_map(|set| ran(ctx, set)).take(MOST_BUSY).collect()
+    let tasks = by_thread(ctx);
+    fault.chain(stopped).filter_map(|set| ran(ctx, &tasks, set)).take(MOST_BUSY).collect()
 }
 
 /// Processors that are told about.
 const MOST_BUSY: usize = 3;
 
-fn ran(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
+fn ran(ctx: &Context<'_, '_>, tasks: &ByThread<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let Some(tid) = set.tid.or(set.pid).filter(|tid| *tid != 0) else { return before_threads(ctx, set) };
     // A loop of the program is a claim of its own.
-    if stuck::loop_of(ctx, set).is_some() {
+    if stuck::loop_of(ctx, tasks, set).is_some() {
         return None;
     }
-    let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid));
+    let task = tasks.get(&tid).copied();
     if task.is_some_and(|task| task.state == Some(TaskState::IDLE)) {
         return None;
     }
@@ -277,10 +280,12 @@ fn before_threads(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option
 fn last_sleeper<'c, 'a>(ctx: &'c Context<'_, 'a>) -> Option<&'c Located<Task<'a>>> {
     let tasks = &ctx.case.tasks;
     let lives = |task: &Located<Task<'_>>| task.state != Some(TaskState::ZOMBIE);
+    let children = tasks.iter().filter(|child| child.pid != child.ppid && lives(child));
+    let parents: BTreeSet<Option<u32>> = children.map(|child| child.ppid).collect();
     let waits_for_child = |task: &Located<Task<'_>>| {
         let reason = text(task.wait_reason);
         let waits = reason.contains("wait4") || reason.contains("waitid") || reason == "wait";
-        waits && tasks.iter().any(|child| child.ppid == task.pid && child.pid != task.pid && lives(child))
+        waits && parents.contains(&task.pid)
     };
     // Threads of the kernel sleep until there is work.
     // A log that says in which call a thread sleeps lists programs only.

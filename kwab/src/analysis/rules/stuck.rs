@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use kwab_format::record::{RegId, RegisterRole, Registers, Task, TaskState};
 use linux_abi::syscalls;
 
-use super::tasks::{is_asleep, is_stopped, label, ran_long, ring};
+use super::tasks::{ByThread, by_thread, is_asleep, is_stopped, label, ran_long, ring};
 use crate::analysis::blame::{self, Guilty};
 use crate::analysis::context::{Context, View};
 use crate::analysis::finding::Claim;
@@ -45,15 +45,20 @@ pub(super) fn threads(ctx: &Context<'_, '_>) -> Vec<Claim> {
             programs.entry(pid).or_default().push(task);
         }
     }
-    programs.values().filter(|threads| threads.len() > 1).filter_map(|threads| deadlock(ctx, threads)).take(1).collect()
+    let sets = UserSets::of(ctx);
+    let programs = programs.values().filter(|threads| threads.len() > 1);
+    programs.filter_map(|threads| deadlock(ctx, &sets, threads)).take(1).collect()
 }
 
-fn deadlock(ctx: &Context<'_, '_>, threads: &[&SleepingThread<'_>]) -> Option<Claim> {
+fn deadlock(ctx: &Context<'_, '_>, sets: &UserSets<'_, '_>, threads: &[&SleepingThread<'_>]) -> Option<Claim> {
     let waits = |task: &&&SleepingThread<'_>| is_asleep(task) && text(task.wait_reason).contains("futex");
     let tids: Vec<u32> = threads.iter().filter_map(|task| task.tid).collect();
     let waiting = threads.iter().filter(waits).take(MOST);
     let waiters: Vec<Waiter<'_, '_>> = waiting
-        .map(|task| Waiter { task, function: user_function(ctx, task), holder: holder(ctx, task, &tids) })
+        .map(|task| {
+            let set = sets.of_task(task);
+            Waiter { task, function: user_function(ctx, set), holder: holder(ctx, task, set, &tids) }
+        })
         .collect();
     let circle = circle(&waiters);
     let is_whole = waiters.len() == threads.len() && waiters.iter().all(|waiter| waiter.task.deadline_ns.is_none());
@@ -118,20 +123,27 @@ fn circle(waiters: &[Waiter<'_, '_>]) -> Vec<u32> {
     Vec::new()
 }
 
-/// The registers with which a thread left user mode.
-fn user_set<'c, 'a>(ctx: &'c Context<'_, 'a>, task: &Task<'_>) -> Option<&'c Located<Registers<'a>>> {
-    let tid = task.tid.or(task.pid)?;
-    let own = |set: &&Located<Registers<'_>>| set.role == Some(RegisterRole::USER) && set.tid.or(set.pid) == Some(tid);
-    ctx.case.registers.iter().find(own)
+/// The registers with which threads left user mode, by thread; of several sets of one the first.
+struct UserSets<'c, 'a>(BTreeMap<u32, &'c Located<Registers<'a>>>);
+
+impl<'c, 'a> UserSets<'c, 'a> {
+    fn of(ctx: &'c Context<'_, 'a>) -> Self {
+        let sets = ctx.case.registers.iter().rev().filter(|set| set.role == Some(RegisterRole::USER));
+        Self(sets.filter_map(|set| Some((set.tid.or(set.pid)?, set))).collect())
+    }
+
+    fn of_task(&self, task: &Task<'_>) -> Option<&'c Located<Registers<'a>>> {
+        self.0.get(&task.tid.or(task.pid)?).copied()
+    }
 }
 
-fn user_function(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty> {
-    blame::guilty(&stacks::of_set(ctx.case, ctx.symbols, &ctx.death, user_set(ctx, task)?))
+fn user_function(ctx: &Context<'_, '_>, set: Option<&Located<Registers<'_>>>) -> Option<Guilty> {
+    blame::guilty(&stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set?))
 }
 
 /// The thread of the same program that holds the mutex for which one waits: glibc and musl keep it in the mutex.
-fn holder(ctx: &Context<'_, '_>, task: &Task<'_>, tids: &[u32]) -> Option<u32> {
-    let register = |id: RegId| user_set(ctx, task)?.regs.as_ref()?.iter().find(|reg| reg.id == Some(id))?.value;
+fn holder(ctx: &Context<'_, '_>, task: &Task<'_>, set: Option<&Located<Registers<'_>>>, tids: &[u32]) -> Option<u32> {
+    let register = |id: RegId| set?.regs.as_ref()?.iter().find(|reg| reg.id == Some(id))?.value;
     let is_futex =
         |nr: i64| u64::try_from(nr).ok().and_then(syscalls::by_number).is_some_and(|call| call.name == "futex");
     let argument = task.syscall.filter(|nr| is_futex(*nr)).and_then(|_| register(RegId::RDI));
@@ -149,16 +161,17 @@ pub(super) fn endless_loop(ctx: &Context<'_, '_>) -> Vec<Claim> {
     }
     let sets = ctx.case.registers.iter();
     let sets = sets.filter(|set| Some(set.at) == ctx.death.registers_at || is_stopped(set));
-    sets.filter_map(|set| loop_of(ctx, set)).take(MOST_LOOPS).collect()
+    let tasks = by_thread(ctx);
+    sets.filter_map(|set| loop_of(ctx, &tasks, set)).take(MOST_LOOPS).collect()
 }
 
 /// Loops that are told about.
 const MOST_LOOPS: usize = 3;
 
 /// The loop of a program that ran when its processor stopped, if it has run for long.
-pub(super) fn loop_of(ctx: &Context<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
+pub(super) fn loop_of(ctx: &Context<'_, '_>, tasks: &ByThread<'_, '_>, set: &Located<Registers<'_>>) -> Option<Claim> {
     let tid = set.tid.or(set.pid).filter(|tid| *tid != 0 && ring(set) == Some(3))?;
-    let task = ctx.case.tasks.iter().find(|task| task.tid.or(task.pid) == Some(tid))?;
+    let task = *tasks.get(&tid)?;
     let long = ran_long(task)?;
     let frames = stacks::of_set(ctx.case, ctx.symbols, &ctx.death, set);
     let found = loops::of_program(ctx.symbols, set.pid.or(task.pid), &frames)?;

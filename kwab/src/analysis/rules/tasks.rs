@@ -141,6 +141,14 @@ pub(super) fn label(task: &Task<'_>) -> String {
     format!("{}[{}]", text(task.comm), task.tid.or(task.pid).unwrap_or(0))
 }
 
+/// The tasks by the number of their thread.
+pub(super) type ByThread<'c, 'a> = BTreeMap<u32, &'c Located<Task<'a>>>;
+
+/// Of several tasks with one number the first.
+pub(super) fn by_thread<'c, 'a>(ctx: &'c Context<'_, 'a>) -> ByThread<'c, 'a> {
+    ctx.case.tasks.iter().rev().filter_map(|task| Some((task.tid.or(task.pid)?, task))).collect()
+}
+
 /// The function on whose behalf a task sleeps.
 pub(super) fn blame_of(ctx: &Context<'_, '_>, task: &Task<'_>) -> Option<Guilty> {
     let tid = task.tid.or(task.pid)?;
