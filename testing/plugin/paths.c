@@ -3,9 +3,9 @@
  *
  * A visit is what a thread does between its entry to the kernel and its return to user mode: a system call, an
  * exception of the program, or the start of a thread: the boot, all that a kernel thread does, and what comes before
- * the first user mode of another. Of each visit the blocks that ran are kept in the order in which they ran first. What an
- * interrupt runs inside a visit is left out, and so are the functions given by `skip` with all that they call (the
- * kernel's own recording). A visit follows its thread through `switch_stacks`; the thread is known by its stack.
+ * the first user mode of another. Of each visit the blocks that ran are kept in the order in which they ran first.
+ * What an interrupt runs inside a visit is left out, and so are the functions given by `skip` with all that they call
+ * (the kernel's own recording). A visit follows its thread through `switch_stacks`; the thread is known by its stack.
  *
  * Arguments: output=PATH, entry=, traps=, switch=, begin= with the addresses of `syscall_entry`, `trap_stubs`,
  * `switch_stacks` and `user_begin`, skip=ADDRESS once per function. The output, line by line; numbers are decimal but

@@ -133,17 +133,16 @@ impl<'a> Buddy<'a> {
     }
 
     /// Pairs of free blocks that are each other's buddies: none, as long as each block that is given back is joined.
-    /// Walks the lists.
+    /// Walks the lists, which may be damaged: no further than there are frames.
     pub fn unjoined(&self) -> usize {
-        let mut pairs = 0;
+        let (mut pairs, mut left) = (0, self.ready);
         for order in 0..MAX_ORDER {
-            let mut at = self.heads[usize::from(order)];
-            while at != NIL {
-                let block = at as usize;
-                let buddy = block ^ (1 << order);
-                let both = buddy < self.ready && self.records[buddy][HEAD] == u32::from(order) + 1;
-                pairs += usize::from(block < buddy && both);
-                at = self.records[block][NEXT];
+            let mut at = self.heads[usize::from(order)] as usize;
+            while let Some(record) = self.records.get(at).filter(|_| left > 0) {
+                let buddy = at ^ (1 << order);
+                let both = self.records.get(buddy).is_some_and(|other| other[HEAD] == u32::from(order) + 1);
+                pairs += usize::from(at < buddy && buddy < self.ready && both);
+                (at, left) = (record[NEXT] as usize, left - 1);
             }
         }
         pairs

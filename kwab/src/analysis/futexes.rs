@@ -36,9 +36,9 @@ enum Word<'a> {
 pub(super) struct Unwoken {
     /// Who sleeps, and the call that woke too few.
     pub(super) text: String,
-    /// The wake-up.
+    /// The record of the wake-up.
     pub(super) at: RecordRef,
-    /// The sleeper.
+    /// The thread that sleeps.
     pub(super) tid: Option<u32>,
 }
 

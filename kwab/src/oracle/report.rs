@@ -38,8 +38,8 @@ pub struct OracleReport {
     /// recorded paths: those in which the paths part, those that ran just before, then those that ran in few calls with
     /// right answers. Empty without the image of the kernel.
     pub behind: Vec<String>,
-    /// Where the paths through the kernel part, of calls, and of threads that had none yet when the machine ended; in the
-    /// order of time. Empty without recorded paths.
+    /// Where the paths through the kernel part, of calls, and of threads that had none yet when the machine ended; in
+    /// the order of time. Empty without recorded paths.
     pub partings: Vec<Parting>,
     /// How many differences follow the first.
     pub later_count: usize,

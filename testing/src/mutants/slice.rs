@@ -2,8 +2,8 @@
 //!
 //! What `kwab` must do with each is the least that any case asks for: a sound dump, a finding, no sure blame of another
 //! function. That it names the changed one is measured by the whole judge, and asked for here only where the way to it
-//! is short: where a sleeper waits for what the function says, where a crash before there is a kernel leaves no dump, so
-//! that the log must do, and where the recorded paths of a kernel without the change part in the function.
+//! is short: where a sleeper waits for what the function says, where a crash before there is a kernel leaves no dump,
+//! so that the log must do, and where the recorded paths of a kernel without the change part in the function.
 
 use super::described::Change;
 use super::guest::Sort;

@@ -3,8 +3,8 @@
 //! A call's answer is wrong when the call itself does not allow it ([`results`], [`refused`]), or when it contradicts
 //! what the kernel answered before: about the address space, by the kernel's own set of mappings, and at the end by the
 //! map of the dump ([`map`]); about descriptors, by the kernel's own table ([`descriptors`]); about the thread pointer,
-//! by the register at the death ([`thread_pointer`]). What the ring does not hold is not known and contradicts nothing. A
-//! process whose threads share what is replayed is left out: calls of threads that ended are not in a dump.
+//! by the register at the death ([`thread_pointer`]). What the ring does not hold is not known and contradicts
+//! nothing. A process whose threads share what is replayed is left out: calls of threads that ended are not in a dump.
 
 mod descriptors;
 mod map;
