@@ -108,7 +108,9 @@ pub fn role(name: &str) -> Role {
     if begins(WAITERS) {
         return Role::Waiter;
     }
-    if begins(HELPERS) || begins(LIBRARIES) {
+    // `<usize as talc::base::bitfield::BitField>::count`: what a library does for a type of the language.
+    let of_library = path.split_once(" as ").map_or(path, |(own, of)| if own.contains("::") { path } else { of });
+    if begins(HELPERS) || LIBRARIES.iter().any(|library| of_library.starts_with(library)) {
         return Role::Helper;
     }
     if REPORTERS_OF_PROGRAMS.contains(&plain(name)) {
@@ -349,7 +351,16 @@ const HELPERS: &[&str] = &[
 ];
 
 /// Paths of the same in libraries that kernels written in Rust use.
-const LIBRARIES: &[&str] = &["AK::", "hashbrown::", "smallvec::", "spin::", "memchr::"];
+const LIBRARIES: &[&str] = &[
+    "AK::",
+    "hashbrown::",
+    "smallvec::",
+    "spin::",
+    "memchr::",
+    "talc::",
+    "linked_list_allocator::",
+    "buddy_system_allocator::",
+];
 
 /// Parts of bare names in the table that mean memory, strings, lists and trees.
 const MEMORY: &[&str] = &[
@@ -390,6 +401,9 @@ mod tests {
             ("machine::x86_64::entry::start::memory", Role::Suspect),
             ("kernel::<impl machine::hooks::Kernel for kernel::upper::Kwab>::panic", Role::Reporter),
             ("<machine::sync::SpinLock<kernel::mm::map::Map>>::lock", Role::Helper),
+            ("talc::base::Talc<S,B>::try_allocate", Role::Helper),
+            ("<usize as talc::base::bitfield::BitField>::bit_scan_forward", Role::Helper),
+            ("<kernel::heap::Source as talc::source::Source>::acquire", Role::Suspect),
             ("kernel::sync::wait::WaitQueue::sleep", Role::Waiter),
             ("kernel::sched::schedule", Role::Waiter),
             ("<[u8] as core::ops::index::Index<usize>>::index", Role::Reporter),
