@@ -6,6 +6,7 @@ mod common;
 #[path = "common/peak.rs"]
 mod peak;
 
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
@@ -174,6 +175,15 @@ fn strangers() -> Vec<Crowd> {
     ]
 }
 
+/// What a run took of a processor, and its status.
+fn run(folder: &Path, arguments: &[&str]) -> (Duration, Option<i32>) {
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+    command.args(arguments).current_dir(folder);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
+    let used = child.wait4().expect("it ends");
+    (used.rusage.utime + used.rusage.stime, used.status.code())
+}
+
 #[test]
 fn records_that_refer_to_each_other_cost_a_look_up_each() {
     let folder = folder();
@@ -181,14 +191,10 @@ fn records_that_refer_to_each_other_cost_a_look_up_each() {
     for (name, bytes) in waiting().into_iter().chain(strangers()) {
         std::fs::write(folder.path().join("crowd.kwab"), &bytes).expect("written");
         for arguments in [&["triage"][..], &["inspect"], &["export", "--to", "folded"]] {
-            let mut command = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
-            command.args(arguments).arg("crowd.kwab").current_dir(folder.path());
-            let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it runs");
-            let used = child.wait4().expect("it ends");
-            let took = used.rusage.utime + used.rusage.stime;
+            let (took, status) = run(folder.path(), &[arguments, &["crowd.kwab"]].concat());
             println!("{name}, {} bytes: {took:?}: {arguments:?}", bytes.len());
-            if took > MOST || !matches!(used.status.code(), Some(0..=3)) {
-                slow.push(format!("{name}: {arguments:?}: {took:?}, {:?}", used.status));
+            if took > MOST || !matches!(status, Some(0..=3)) {
+                slow.push(format!("{name}: {arguments:?}: {took:?}, {status:?}"));
             }
         }
     }
@@ -204,4 +210,27 @@ fn folded_stacks_hold_the_records_of_a_dump_once() {
     let promised = (64 << 20) + 4 * bytes.len() as u64;
     assert_eq!(status, Some(0));
     assert!(peak <= promised, "{} MiB of {}", peak >> 20, promised >> 20);
+}
+
+#[test]
+fn a_console_of_500_boots_that_all_panic_is_not_imported_for_each_of_them() {
+    let folder = folder();
+    let boot = |number: u32| {
+        let panic = format!("Kernel panic - not syncing: x{number}");
+        format!("[    0.000000] Linux version 6.1.0\n[    1.000000] {panic}\n[    1.000000] ---[ end {panic} ]---\n")
+    };
+    let console: String = (0..500).map(boot).collect();
+    std::fs::write(folder.path().join("console.log"), console).expect("written");
+    let (took, status) = run(folder.path(), &["follow", "console.log", "--once", "--silence", "1", "-o", "dumps"]);
+    println!("{took:?}, {status:?}");
+    let dumps = std::fs::read_dir(folder.path().join("dumps")).expect("a folder").count();
+    assert_eq!((status, dumps), (Some(1), 500));
+    for number in [1, 2, 8, 9, 10, 11, 250, 500] {
+        let mut triage = Command::new(assert_cmd::cargo::cargo_bin("kwab"));
+        let said = triage.args(["triage", &format!("dumps/console-{number}.kwab")]).current_dir(folder.path()).output();
+        let said = String::from_utf8(said.expect("it runs").stdout).expect("text");
+        assert!(said.contains(&format!("explicit panic: x{} ", number - 1)), "{number}: {said}");
+    }
+    // It took a minute when the whole console was imported again for each of the boots.
+    assert!(took < 3 * MOST, "{took:?}");
 }

@@ -36,6 +36,9 @@ use crate::output::Replace;
 const GRACE: Duration = Duration::from_millis(40);
 /// A crash that never ends is closed after this many times the silence that ends one.
 const LONGEST: u32 = 60;
+/// Crashes of one window behind which it begins again as soon as the last of them has ended. Each new crash imports
+/// the whole window: of a machine that boots and dies on and on that would be a square.
+const AT_ONCE: usize = 8;
 
 /// What a follower needs to know.
 #[derive(Debug, Clone)]
@@ -97,6 +100,10 @@ struct Incoming {
     dirty: bool,
     /// Dumps that have been announced.
     announced: usize,
+    /// Dumps that were written when a later one had begun: nothing is added to them.
+    settled: usize,
+    /// Bytes of the window at the last write.
+    imported: usize,
     /// Whether it grew after it was announced.
     grew_since: bool,
 }
@@ -228,8 +235,9 @@ impl Follower {
             (crash.grew, crash.progress) = (now, progress);
             crash.grew_since |= crash.is_told();
         }
-        let is_next = progress.open > before.open || closed > 0;
-        let is_full = self.window.is_full();
+        let is_next = (progress.open > before.open || closed > 0) && crash.may_announce(self.window.held());
+        let has_many = crash.settled >= AT_ONCE && progress.complete && !progress.reading;
+        let is_full = self.window.is_full() || has_many;
         if is_next || is_full {
             self.announce(if is_full { Announce::All } else { Announce::Ended }, events)?;
         }
@@ -245,6 +253,8 @@ impl Follower {
             pace: Pace::new(now),
             dirty: true,
             announced: 0,
+            settled: 0,
+            imported: 0,
             grew_since: false,
         });
         self.write(now)?;
@@ -290,14 +300,20 @@ impl Follower {
     fn write(&mut self, now: Instant) -> Result<Vec<CrashFound>, ImportError> {
         let started = Instant::now();
         let dumps = self.import()?;
+        let held = self.window.held();
         let Some(crash) = &mut self.crash else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for (index, dump) in dumps.into_iter().filter(|dump| dump.summary.number > 0).enumerate() {
+        let dumps: Vec<PendingDump> = dumps.into_iter().filter(|dump| dump.summary.number > 0).collect();
+        // The last one grows, also when what came behind it turned out to be no crash.
+        let settled = crash.settled.min(dumps.len().saturating_sub(1));
+        for (index, dump) in dumps.into_iter().enumerate() {
             let path = match crash.written.get(index) {
                 Some(path) => path.clone(),
                 None => self.names.next("").map_err(ImportError::Write)?,
             };
-            put(dump.file, &path)?;
+            if index >= settled {
+                put(dump.file, &path)?;
+            }
             if index == crash.written.len() {
                 crash.written.push(path.clone());
             }
@@ -309,6 +325,8 @@ impl Follower {
         }
         crash.pace.wrote(now, started.elapsed());
         crash.dirty = false;
+        crash.settled = found.len().saturating_sub(1);
+        crash.imported = held;
         Ok(found)
     }
 
@@ -384,6 +402,12 @@ impl Follower {
 }
 
 impl Incoming {
+    /// Whether the crashes before the one that begins are announced now. Of many whose ends nothing tells they are
+    /// whenever the window has doubled.
+    const fn may_announce(&self, held: usize) -> bool {
+        self.settled < 2 * AT_ONCE || held / 2 >= self.imported
+    }
+
     /// Whether all of it is announced.
     fn is_told(&self) -> bool {
         self.announced > 0 && self.announced == self.written.len() && !self.grew_since

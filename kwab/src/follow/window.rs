@@ -87,6 +87,11 @@ impl Window {
         (self.start, self.next, self.held, self.since) = (here, None, 0, (0, 0));
     }
 
+    /// Bytes of its lines.
+    pub(super) const fn held(&self) -> usize {
+        self.held
+    }
+
     /// Whether it has no room for more.
     pub(super) fn is_full(&self) -> bool {
         self.held >= MOST
