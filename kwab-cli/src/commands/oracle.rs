@@ -3,9 +3,10 @@
 //! Compares two runs of one program, system call by system call, and says the first that differs: what the program
 //! asked, what each kernel answered, and what follows from it. A run is a dump or a serial log with the events of
 //! `debug=syscall,process,signal`, or the text that `strace -f -o FILE` writes under Linux. Processes, addresses and
-//! descriptors are compared up to renaming. Status 0 when nothing differs, 1 when something does, 3 when the runs
-//! cannot be compared (the program is missing from one, or it made no calls there) or nothing differs but one is
-//! incomplete.
+//! descriptors are compared up to renaming. Two recordings of whole machines are compared from init on when only the
+//! good one executes the program. Status 0 when nothing differs, 1 when something does or recorded paths part before
+//! the program began, 3 when the runs cannot be compared (the program is missing, or made no calls) or nothing differs
+//! but one is incomplete.
 //!
 //! With `--good-paths` and `--bad-paths`, which `cargo xtask boot --paths` records, it says where the ways of both runs
 //! through the kernel part, and names the functions by that.
