@@ -237,6 +237,14 @@ impl fmt::Display for End {
     }
 }
 
+/// `count` of these names, others for each `seed`.
+pub fn sample<'n>(names: impl Iterator<Item = &'n str>, seed: &str, count: usize) -> Vec<&'n str> {
+    let mut names: Vec<&str> = names.collect();
+    names.sort_by_cached_key(|name| crc32fast::hash(format!("{seed} {name}").as_bytes()));
+    names.truncate(count);
+    names
+}
+
 /// Reports by name.
 pub fn by_name(reports: Vec<Report>) -> BTreeMap<String, Report> {
     reports.into_iter().map(|report| (report.name.clone(), report)).collect()

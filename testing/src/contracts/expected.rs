@@ -15,7 +15,7 @@ use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 
 use super::program::{self, Contract};
-use crate::jobs::Report;
+use crate::jobs::{self, Report};
 use crate::paths;
 
 /// What Linux answered to each contract, with the key under which the answer holds.
@@ -103,10 +103,7 @@ impl LinuxRecord {
 
     /// The names of `count` of the contracts that the record answers, others for each `seed`.
     pub fn sample(&self, seed: &str, count: usize) -> Vec<&str> {
-        let mut names: Vec<&str> = self.answers.keys().map(String::as_str).collect();
-        names.sort_by_cached_key(|name| crc32fast::hash(format!("{seed} {name}").as_bytes()));
-        names.truncate(count);
-        names
+        jobs::sample(self.answers.keys().map(String::as_str), seed, count)
     }
 
     /// Writes the record: each program's key with what Linux answered at last. An answer of a machine that was lost, or

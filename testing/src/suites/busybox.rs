@@ -18,6 +18,8 @@ use crate::{debian, guest, paths};
 
 const LEFT_OUT: &[&str] = &["bc", "all_sourcecode"];
 
+/// The Debian source package.
+pub(super) const SOURCE: &str = "busybox";
 /// Where the suite lies in the guest.
 const PLACE: &str = "/suite/busybox";
 
@@ -25,7 +27,7 @@ const PLACE: &str = "/suite/busybox";
 const SECONDS: u32 = 150;
 
 pub(super) fn prepare(consent: Consent) -> Result<(Image, Vec<Job>)> {
-    let source = debian::source("busybox", consent)?;
+    let source = debian::source(SOURCE, consent)?;
     let program = build(&source, consent)?;
     let mut image = image::base(consent)?;
     image.program("/sbin/runner", &guest::program("runner", consent)?)?;
@@ -84,14 +86,7 @@ pub(super) fn results(reports: &[Report]) -> Results {
     let mut results = BTreeMap::new();
     for report in reports {
         for line in &report.lines {
-            let Some((word, test)) = line.split_once(": ") else { continue };
-            let word = match word {
-                "PASS" => "pass",
-                "FAIL" => "fail",
-                "SKIPPED" => "skipped",
-                "UNTESTED" => "untested",
-                _ => continue,
-            };
+            let Some((word, test)) = verdict(line) else { continue };
             let name = format!("{}: {test}", report.name);
             let mut unique = name.clone();
             let mut number = 2;
@@ -106,6 +101,19 @@ pub(super) fn results(reports: &[Report]) -> Results {
         }
     }
     results
+}
+
+/// The result and the name of the test that a line of the testsuite tells.
+pub(super) fn verdict(line: &str) -> Option<(&'static str, &str)> {
+    let (word, test) = line.split_once(": ")?;
+    let word = match word {
+        "PASS" => "pass",
+        "FAIL" => "fail",
+        "SKIPPED" => "skipped",
+        "UNTESTED" => "untested",
+        _ => return None,
+    };
+    Some((word, test))
 }
 
 #[cfg(test)]

@@ -14,6 +14,7 @@
 pub mod busybox;
 pub mod posix;
 pub mod programs;
+pub mod record;
 pub mod slice;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -70,6 +71,25 @@ impl Suite {
         }?;
         jobs.retain(|job| chosen.has(&job.name));
         Ok((image, jobs))
+    }
+
+    /// The name of its Debian source package; [`Suite::Programs`] are of many.
+    pub fn source(self) -> Option<&'static str> {
+        match self {
+            Self::Busybox => Some(busybox::SOURCE),
+            Self::Posix => Some(posix::SOURCE),
+            Self::Programs => None,
+        }
+    }
+
+    /// A report without the lines that no result is made of.
+    pub fn essence(self, report: &Report) -> Report {
+        let is_needed = |line: &&String| match self {
+            Self::Busybox => busybox::verdict(line).is_some(),
+            Self::Posix => false,
+            Self::Programs => true,
+        };
+        Report { lines: report.lines.iter().filter(is_needed).cloned().collect(), ..report.clone() }
     }
 
     /// Test results from what the jobs printed and how they ended.

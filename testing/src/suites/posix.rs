@@ -19,11 +19,13 @@ use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
 use crate::{debian, guest, paths};
 
+/// The Debian source package.
+pub(super) const SOURCE: &str = "posixtestsuite";
 /// Most programs need milliseconds; some sleep for several seconds by design.
 const SECONDS: u32 = 40;
 
 pub(super) fn prepare(chosen: &Chosen, consent: Consent) -> Result<(Image, Vec<Job>)> {
-    let source = debian::source("posixtestsuite", consent)?;
+    let source = debian::source(SOURCE, consent)?;
     let programs = build(&source, chosen, consent)?;
     let mut image = image::base(consent)?;
     image.program("/sbin/runner", &guest::program("runner", consent)?)?;
