@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::trace::Origin;
 
 /// The version of the form.
-pub const SCHEMA: u32 = 2;
+pub const SCHEMA: u32 = 3;
 
 /// What `kwab oracle --json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -86,6 +86,8 @@ pub struct Parting {
     pub place: String,
     /// Whether both runs came to the same code, and only how often it ran differs.
     pub times_only: bool,
+    /// The function that it had called last, when what that answered decided: no further line ran in between.
+    pub asked: Option<String>,
     /// Functions that ran just before that, the last first.
     pub before: Vec<String>,
     /// Functions in parts of which only the good run was, in the order in which it came there, each with those lines.

@@ -37,6 +37,8 @@ const MOST_PARTINGS: usize = 3;
 /// Functions before a parting, and functions of few calls, that are named before its consequences.
 const BEFORE: usize = 2;
 const RARE: usize = 6;
+/// How many times as often as the function that asked it the one that answered may run in calls with right answers.
+const MOST_OFTEN: usize = 4;
 /// Calls with right answers whose functions are counted.
 const MOST_RIGHT: usize = 4096;
 
@@ -84,6 +86,8 @@ fn handlers(run: &mut Resolver<'_>, functions: &mut Functions) -> Vec<(u32, u64)
 struct FoundParting {
     parted: Parted,
     told: Parting,
+    /// Whether another thread ran meanwhile.
+    sleeps: bool,
 }
 
 struct PathSearch<'a> {
@@ -161,10 +165,14 @@ impl<'a> PathSearch<'a> {
             (None, None) => self.report.first.is_none() || aligned.last.is_some_and(|last| *bad <= last),
         };
         let earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
-        let mut found = Vec::new();
+        let (mut found, mut asleep) = (Vec::new(), None);
         let ended = self.ended();
         for (good, bad) in earlier.into_iter().filter(|pair| Some(*pair) != ended) {
-            found.extend(self.call(good, bad, true));
+            let parting = self.call(good, bad, true);
+            match parting {
+                Some(parting) if parting.sleeps => asleep = asleep.or(Some(parting)),
+                parting => found.extend(parting),
+            }
             found.extend(self.traps_behind(good, bad));
         }
         let last = match (aligned.first, ended) {
@@ -173,7 +181,10 @@ impl<'a> PathSearch<'a> {
             _ => None,
         };
         found.truncate(MOST_PARTINGS - usize::from(last.is_some()));
+        // What differs in a call that waited may depend on time: it is told where nothing else is.
+        let asleep = asleep.filter(|_| found.is_empty());
         found.extend(last);
+        found.extend(asleep);
         found
     }
 
@@ -214,34 +225,41 @@ impl<'a> PathSearch<'a> {
         let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
         let told = |vector| exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned());
         let pairs = here.iter().zip(&there).filter(|(here, there)| here.vector == there.vector);
-        pairs
-            .filter_map(|(here, there)| {
-                let row = format!("exception {} after {row}", told(here.vector));
-                self.ways(here.visit.path, there.visit.path, row, true)
-            })
-            .collect()
+        let ways = pairs.filter_map(|(here, there)| {
+            let row = format!("exception {} after {row}", told(here.vector));
+            self.ways(here.visit.path, there.visit.path, row, true)
+        });
+        ways.filter(|parting| !parting.sleeps).collect()
     }
 
     fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
         let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
-        // Another thread ran meanwhile: what differs then depends on time.
-        if alike && (good.sleeps || bad.sleeps) {
+        let sleeps = good.sleeps || bad.sleeps;
+        let parted = part(&good, &bad, &self.functions, &self.noise)?;
+        // How often something ran until another thread was done depends on time.
+        if alike && sleeps && parted.is_of_times {
             return None;
         }
-        let parted = part(&good, &bad, &self.functions, &self.noise)?;
         let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told })
+        Some(FoundParting { parted, told, sleeps })
     }
 
     /// The functions that the first difference can come from.
     fn ranked(&mut self, found: &[FoundParting]) -> Vec<String> {
+        let wrong = self.wrong();
+        let right = self.ran_in_right(&wrong);
+        let often = |function: u32| right.get(&function).copied().unwrap_or_default();
         let mut numbers: Vec<u32> = Vec::new();
         for parting in found {
-            numbers.push(parting.parted.function);
+            let Parted { function, asked, .. } = parting.parted;
+            // What answers calls everywhere answered right.
+            let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
+            numbers.extend(asked);
+            numbers.push(function);
             numbers.extend(parting.parted.entered);
             numbers.extend(parting.parted.before.iter().take(BEFORE));
         }
-        let rare = self.spectrum();
+        let rare = self.spectrum(&wrong, &right);
         numbers.extend(rare.iter().take(RARE));
         for parting in found {
             numbers.extend(&parting.parted.before);
@@ -254,20 +272,38 @@ impl<'a> PathSearch<'a> {
         numbers.into_iter().map(|number| self.functions.name(number).to_owned()).collect()
     }
 
-    /// The functions of the calls that differ or that misled the program, by how many others they ran in.
-    fn spectrum(&mut self) -> Vec<u32> {
+    /// The calls that differ or that misled the program, by their numbers in the bad run.
+    fn wrong(&self) -> Vec<u32> {
         let aligned = &self.report.aligned;
         let mut wrong: Vec<u32> = aligned.first.1.into_iter().collect();
-        if self.report.first.is_none() {
-            return Vec::new();
-        }
         if !self.report.suspects.is_empty() || wrong.is_empty() {
             wrong = aligned.suspects.clone();
             wrong.extend(aligned.last);
         }
+        wrong
+    }
+
+    /// In how many calls with right answers each function ran.
+    fn ran_in_right(&mut self, wrong: &[u32]) -> HashMap<u32, usize> {
         let is_wrong: HashSet<u32> = wrong.iter().copied().collect();
+        let pairs = &self.report.aligned.pairs;
+        let right: Vec<u32> = pairs.iter().map(|pair| pair.1).filter(|bad| !is_wrong.contains(bad)).collect();
+        let mut count: HashMap<u32, usize> = HashMap::new();
+        for number in right.into_iter().take(MOST_RIGHT) {
+            let Some(visit) = self.bad.paths.calls.get(&number) else { continue };
+            let way = self.bad.way(visit.path, &mut self.functions);
+            way.functions.iter().for_each(|function| *count.entry(*function).or_default() += 1);
+        }
+        count
+    }
+
+    /// The functions of these calls, by how many others they ran in.
+    fn spectrum(&mut self, wrong: &[u32], right: &HashMap<u32, usize>) -> Vec<u32> {
+        if self.report.first.is_none() {
+            return Vec::new();
+        }
         let mut in_wrong: Vec<Rc<Way>> = Vec::new();
-        for number in &wrong {
+        for number in wrong {
             let call = self.bad.paths.calls.get(number).map(|visit| visit.path);
             // The exceptions behind a call may have misled the program as well.
             let traps = if self.report.suspects.is_empty() { None } else { self.traps.1.get(number) };
@@ -275,18 +311,11 @@ impl<'a> PathSearch<'a> {
                 call.into_iter().chain(traps.into_iter().flatten().map(|trap| trap.visit.path)).collect();
             in_wrong.extend(paths.into_iter().map(|path| self.bad.way(path, &mut self.functions)));
         }
-        let right: Vec<u32> = aligned.pairs.iter().map(|pair| pair.1).filter(|bad| !is_wrong.contains(bad)).collect();
-        let mut count: HashMap<u32, usize> = HashMap::new();
-        for number in right.into_iter().take(MOST_RIGHT) {
-            let Some(visit) = self.bad.paths.calls.get(&number) else { continue };
-            let way = self.bad.way(visit.path, &mut self.functions);
-            way.functions.iter().for_each(|function| *count.entry(*function).or_default() += 1);
-        }
         let mut order: Vec<u32> = in_wrong.iter().flat_map(|way| way.list.iter().map(|place| place.function)).collect();
         let mut seen = HashSet::new();
         order.retain(|function| seen.insert(*function));
         let tells = |function: &u32| self.functions.tells(*function);
-        order.sort_by_key(|function| (!tells(function), count.get(function).copied().unwrap_or_default()));
+        order.sort_by_key(|function| (!tells(function), right.get(function).copied().unwrap_or_default()));
         order
     }
 }

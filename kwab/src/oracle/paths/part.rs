@@ -26,6 +26,9 @@ pub(super) struct Parted {
     pub is_of_times: bool,
     /// The function that it is in, when only one of the ways has that: [`Self::function`] ran last before it.
     pub entered: Option<u32>,
+    /// The function that [`Self::function`] had called last, when it ran no further line of its own before the ways
+    /// parted: what that answered decided.
+    pub asked: Option<u32>,
     /// Functions that ran before that, the last first.
     pub before: Vec<u32>,
     /// Further functions with places of one way: first those that both ways came to, each in order.
@@ -57,10 +60,15 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     let (way, first) = if is_of_good { (good, firsts.0?) } else { (bad, firsts.1?) };
     let in_both = |function: u32| good.functions.contains(&function) && bad.functions.contains(&function);
     // A function that only one of the runs came to was called by one that both came to, which decided it.
-    let last = way.list[..first.0].last().filter(|_| !in_both(first.1.function));
+    let other = if is_of_good { bad } else { good };
+    let both_ran = |place: &&CodeLine| functions.tells(place.function) && other.times.contains_key(place);
+    let ran = &way.list[..first.0];
+    let last = ran.iter().rfind(both_ran).or(ran.last()).filter(|_| !in_both(first.1.function));
     let function = last.map_or(first.1.function, |place| place.function);
+    let asked = last.is_none().then(|| asked(ran, function)).flatten();
+    let asked = asked.filter(|asked| !is_of_times && functions.tells(*asked));
     let mut before = Vec::new();
-    for place in way.list[..first.0].iter().rev() {
+    for place in ran.iter().rev() {
         if place.function != function && !before.contains(&place.function) {
             before.push(place.function);
         }
@@ -78,7 +86,14 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     }
     let entered = last.map(|_| first.1.function);
     others.sort_by_key(|function| (Some(*function) != entered, !in_both(*function)));
-    Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, before, others })
+    Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, asked, before, others })
+}
+
+/// The function that ran last, if this one called it: it had begun before that did.
+fn asked(ran: &[CodeLine], function: u32) -> Option<u32> {
+    let last = ran.last()?.function;
+    let begun = |function| ran.iter().position(|place| place.function == function);
+    (last != function && begun(function)? < begun(last)?).then_some(last)
 }
 
 impl Parted {
@@ -100,6 +115,7 @@ impl Parted {
             alike,
             function: name(&self.function),
             place: format!("{file}:{line}"),
+            asked: self.asked.as_ref().map(name),
             before: self.before.iter().map(name).collect(),
             times_only: self.is_of_times,
             only_good: self.parts(functions, good, bad, &|place| place.line),
@@ -162,10 +178,36 @@ mod tests {
     }
 
     #[test]
+    fn the_function_whose_answer_decides_is_the_one_that_was_called_on_the_line_before() {
+        let of = |good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]| {
+            let mut functions = Functions::default();
+            let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
+            let parted = part(&good, &bad, &functions, &HashSet::new()).expect("parted");
+            parted.asked.map(|asked| functions.name(asked).to_owned())
+        };
+        let run = |more: &[(&'static str, u32, u8)], last| {
+            [&[("k::outer", 7, 1), ("k::call", 1, 1), ("k::check", 9, 1)], more, &[("k::call", last, 1)]].concat()
+        };
+        assert_eq!(of(&run(&[], 2), &run(&[], 3)), Some("k::check".to_owned()));
+        // A line of its own came between: that may have decided as well.
+        let own = [("k::call", 5, 1)];
+        assert_eq!(of(&run(&own, 2), &run(&own, 3)), None);
+        // The caller does not answer.
+        assert_eq!(of(&[("k::outer", 7, 1), ("k::call", 2, 1)], &[("k::outer", 7, 1), ("k::call", 3, 1)]), None);
+    }
+
+    #[test]
     fn a_function_of_one_run_only_was_called_by_the_one_that_decided() {
         let good = [("k::call", 1, 1), ("k::pick", 4, 1), ("k::work", 5, 1), ("k::call", 2, 1)];
         let bad = [("k::call", 1, 1), ("k::pick", 4, 1), ("k::call", 2, 1)];
         assert_eq!(parted(&good, &bad).expect("parted").0, "k::pick");
+    }
+
+    #[test]
+    fn what_only_makes_a_value_for_a_function_of_one_run_did_not_decide_to_call_it() {
+        let good = [("k::call", 1, 1), ("<T as core::clone::Clone>::clone", 4, 1), ("k::work", 5, 1)];
+        let bad = [("k::call", 1, 1)];
+        assert_eq!(parted(&good, &bad).expect("parted").0, "k::call");
     }
 
     #[test]
