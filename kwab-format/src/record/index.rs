@@ -85,5 +85,9 @@ open_enum! {
         6 TOO_LONG = "a record longer than the buffer",
         /// The caller chose not to write it.
         7 SKIPPED = "skipped",
+        /// It was damaged in the dump that this one is a copy of.
+        8 DAMAGED = "damaged before the copy",
+        /// The dump that this one is a copy of has no end section.
+        9 CUT = "cut before the copy",
     }
 }

@@ -226,7 +226,8 @@ impl<'a> Case<'a> {
 impl Case<'_> {
     /// Notes what is lost: `present` are the sound sections by kind.
     pub(super) fn count_losses(&mut self, file: &DumpFile, present: &BTreeMap<SectionKind, u32>) {
-        self.cut = self.ends.is_empty() && !file.ended;
+        let was_cut = |dropped: &Located<DroppedSection<'_>>| dropped.reason == Some(DropReason::CUT);
+        self.cut = self.ends.is_empty() && !file.ended || self.left_out.iter().any(was_cut);
         for defect in &file.defects {
             let Some((first, last)) = defect.sections else { continue };
             match defect.section_kind {
@@ -252,9 +253,22 @@ impl Case<'_> {
             }
         }
         for drop in &self.left_out {
-            let Some(kind) = drop.kind.map(SectionKind) else { continue };
-            let why = drop.reason.and_then(DropReason::name).unwrap_or("unknown reason");
-            let text = format!("the writer left out part of {}: {why}", name(kind));
+            let is_damage = drop.reason == Some(DropReason::DAMAGED);
+            let Some(kind) = drop.kind.map(SectionKind) else {
+                let unknown = drop.sections.filter(|_| is_damage).unwrap_or(0);
+                self.unknown_losses = self.unknown_losses.saturating_add(unknown);
+                continue;
+            };
+            let text = match drop.sections.filter(|_| is_damage) {
+                Some(sections) => {
+                    let sections = units::count(sections.into(), "section", "sections");
+                    format!("{sections} of {} lost before the dump was copied", name(kind))
+                }
+                None => {
+                    let why = drop.reason.and_then(DropReason::name).unwrap_or("unknown reason");
+                    format!("the writer left out part of {}: {why}", name(kind))
+                }
+            };
             self.losses.entry(kind).or_insert(text);
         }
         // A writer that never began a kind of section leaves nothing to miss; one that is cut may have.

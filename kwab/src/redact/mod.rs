@@ -27,8 +27,8 @@ use sha2::{Digest as _, Sha256};
 
 pub use removed::RemovedField;
 
-use crate::model::DumpFile;
 use crate::model::emit::DumpWriter;
+use crate::model::{DumpFile, losses};
 
 /// The version of [`RedactReport`]'s JSON form.
 pub const SCHEMA: u32 = 1;
@@ -130,16 +130,19 @@ pub fn redact(file: &DumpFile, name: &str, policy: Policy, out: &mut dyn Write) 
             if is_of_writer(raw.kind) {
                 continue;
             }
-            // What the first writer left out is not in the end section any more, which this writer makes.
-            let kind = if raw.kind == DroppedSection::KIND { SectionKind::NOTES } else { header.kind };
             if let Some(kept) = rewriter.rewrite(raw) {
-                writer.put_raw(kind, kept);
+                writer.put_raw(header.kind, kept);
                 report.records += 1;
             }
         }
     }
     if !file.ended && !report.lost.iter().any(|lost| lost.contains("end section")) {
         report.lost.push("the dump has no end section".to_owned());
+    }
+    // Numbers of kinds and reasons, nothing else: a redacted dump must not seem to hold everything.
+    for lost in losses(file) {
+        let stamp = kwab_format::record::Stamp::default();
+        writer.put(SectionKind::NOTES, &DroppedSection { stamp, ..lost });
     }
     report.removed = rewriter.removed.fields();
     tell(&mut writer, &report);

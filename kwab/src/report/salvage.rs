@@ -7,8 +7,8 @@ use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::model::DumpFile;
 use crate::model::emit::DumpWriter;
+use crate::model::{DumpFile, losses};
 
 /// The version of [`SalvageReport`]'s JSON form.
 pub const SCHEMA: u32 = 1;
@@ -38,6 +38,45 @@ pub enum SalvageError {
     Write(#[from] io::Error),
 }
 
+/// What was copied of a dump.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Copied {
+    /// Sections that were.
+    pub(crate) sections: usize,
+    /// Records in them.
+    pub(crate) records: u64,
+    /// Defects, each of which cost something.
+    pub(crate) lost: Vec<String>,
+}
+
+/// Copies the sound sections of `file` that are wanted, by their positions among its sections, into a dump that is
+/// being written, with what is lost: a note per defect that begins with `words`, and what weakens conclusions.
+pub(crate) fn copy<W: Write>(
+    file: &DumpFile,
+    writer: &mut DumpWriter<W>,
+    words: &str,
+    wanted: impl Fn(usize) -> bool,
+) -> Copied {
+    let mut copied = Copied { lost: file.defects.iter().map(ToString::to_string).collect(), ..Copied::default() };
+    for (index, section) in file.sections.iter().enumerate().filter(|(index, _)| wanted(*index)) {
+        match file.packed_payload(index) {
+            Ok(payload) => {
+                writer.put_section(&section.header, &payload);
+                copied.sections += 1;
+                copied.records += u64::from(section.header.records);
+            }
+            Err(defect) => copied.lost.push(defect.to_string()),
+        }
+    }
+    for text in &copied.lost {
+        let text = format!("{words}: {text}");
+        let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
+        writer.put(SectionKind::NOTES, &note);
+    }
+    losses(file).iter().for_each(|lost| writer.put(SectionKind::NOTES, lost));
+    copied
+}
+
 /// Copies the sound sections of `file` into a new dump, with a note per defect and the origin.
 ///
 /// # Errors
@@ -49,24 +88,7 @@ pub fn salvage(file: &DumpFile, name: &str, out: &mut dyn Write) -> Result<Salva
     // Another dump, and the same one every time.
     let id = DumpId(old.0.rotate_left(1) ^ 0x5a1f_a6ed_0000_0001);
     let mut writer = DumpWriter::new(out, FileHeader::new(id, boot));
-    let mut lost: Vec<String> = file.defects.iter().map(ToString::to_string).collect();
-    let mut sections = 0;
-    let mut records = 0;
-    for (index, section) in file.sections.iter().enumerate() {
-        match file.packed_payload(index) {
-            Ok(payload) => {
-                writer.put_section(&section.header, &payload);
-                sections += 1;
-                records += u64::from(section.header.records);
-            }
-            Err(defect) => lost.push(defect.to_string()),
-        }
-    }
-    for text in &lost {
-        let text = format!("lost before salvage: {text}");
-        let note = Note { kind: Some(NoteKind::DEFECT), text: Some(text.as_bytes()), ..Note::default() };
-        writer.put(SectionKind::NOTES, &note);
-    }
+    let Copied { sections, records, lost } = copy(file, &mut writer, "lost before salvage", |_| true);
     let source = Source {
         name: Some(name.as_bytes()),
         length: Some(file.len),
