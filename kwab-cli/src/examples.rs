@@ -184,10 +184,11 @@ const MANUALS: &[Manual] = &[
         &[
             "kwab symbols add vmlinux",
             "kwab symbols slim crash.kwab",
+            "kwab symbols embed crash.kwab -o one-file.kwab",
             "kwab symbols list",
             "kwab symbols prune --max-size 2G --yes",
         ],
-        &[(0, "done, or without --yes named"), (3, "an image could not be kept or removed")],
+        &[(0, "done, or without --yes named"), (3, "an image could not be kept or removed, or the dump is damaged")],
     ),
     Manual("mcp", &["kwab mcp crashes/ --symbols build/"], &[(0, "the client closed stdin")]),
     Manual(

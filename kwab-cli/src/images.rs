@@ -44,6 +44,29 @@ pub(crate) enum StoreCommand {
         #[arg(long)]
         json: bool,
     },
+    /// Write a copy of a dump that carries such small symbol files itself.
+    Embed {
+        /// A dump; its images are found as by other commands.
+        dump: PathBuf,
+        /// Output file; `-` is stdout.
+        #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+        output: PathBuf,
+        /// Carry the images whole, with types and all lines, not the small files.
+        #[arg(long)]
+        whole: bool,
+        /// File, directory or initramfs with images; may be given several times.
+        #[arg(long, value_name = "PATH")]
+        symbols: Vec<PathBuf>,
+        /// Directory above source files, which their paths lose; may be given several times.
+        #[arg(long, value_name = "DIR")]
+        source: Vec<PathBuf>,
+        /// Overwrite an existing file.
+        #[arg(short, long)]
+        force: bool,
+        /// Print the result as JSON; `kwab schema` prints its schema.
+        #[arg(long)]
+        json: bool,
+    },
     /// List the images, the latest first.
     List {
         /// Print the result as JSON; `kwab schema` prints its schema.

@@ -144,3 +144,56 @@ fn a_slim_file_beside_a_dump_gives_its_stacks_the_names_and_lines_of_the_whole_i
     let again = run(at, &["symbols", "slim", "core.kwab", "--symbols", &slim.to_string_lossy()]);
     assert_eq!(again.status.code(), Some(2), "the file is there");
 }
+
+#[test]
+fn a_dump_that_carries_its_images_needs_nothing_else_and_what_they_say_is_not_the_users_word() {
+    let folder = folder();
+    let at = folder.path();
+    dump(at);
+    let wanted = backtrace(at, &["--symbols", "elsewhere/process"]);
+    for (more, name) in [(&[][..], "small.kwab"), (&["--whole"], "whole.kwab")] {
+        let embed = ["symbols", "embed", "core.kwab", "-o", name, "--symbols", "elsewhere/process"];
+        let page = stdout_of(at, &[&embed[..], more].concat());
+        assert!(page.contains("1 image ") && page.contains("carried") && page.contains(ID), "{page}");
+        assert_eq!(run(at, &["check", name]).status.code(), Some(0));
+    }
+    let again = ["symbols", "embed", "small.kwab", "-o", "again.kwab", "--whole", "--symbols", "elsewhere/process"];
+    stdout_of(at, &again);
+    // As with an image beside the dump, only sources of the current directory are shown.
+    fs::remove_dir_all(at.join("elsewhere")).expect("removed");
+    let strip_source = |page: &str| page.replace("./process.c", "process.c");
+    for name in ["small.kwab", "whole.kwab", "again.kwab"] {
+        let page = text(&run(at, &["inspect", name, "--section", "bt"]).stdout);
+        assert_eq!(strip_source(&page), strip_source(&wanted), "{name}");
+    }
+    // Types are in whole images only; the one that replaced a small one is whole.
+    let printed = |name: &str| run(at, &["print", name, "sum"]).status.code();
+    assert_eq!(printed("again.kwab"), printed("whole.kwab"));
+    let size = |name: &str| fs::metadata(at.join(name)).expect("there").len();
+    assert!(size("core.kwab") < size("small.kwab") && size("small.kwab") < size("whole.kwab"));
+    // One image, not two; the note of where it comes from is there twice.
+    assert!(size("again.kwab").abs_diff(size("whole.kwab")) < 256);
+    // Nothing of the file stays in a redacted copy.
+    stdout_of(at, &["redact", "whole.kwab", "--keep", "kernel", "-o", "redacted.kwab"]);
+    let bytes = fs::read(at.join("redacted.kwab")).expect("there");
+    assert!(!bytes.windows(9).any(|bytes| bytes == b"process.c"));
+    assert_eq!(run(at, &["symbols", "embed", "core.kwab", "-o", "none.kwab"]).status.code(), Some(2));
+}
+
+#[test]
+fn a_dump_that_carries_a_part_of_an_image_says_so_and_does_without() {
+    let folder = folder();
+    let at = folder.path();
+    dump(at);
+    stdout_of(at, &["symbols", "embed", "core.kwab", "-o", "cut.kwab", "--symbols", "elsewhere/process"]);
+    let mut bytes = fs::read(at.join("cut.kwab")).expect("there");
+    // One bit of the section with the image, which is the last but the notes, the index and the end.
+    let sections: Value = serde_json::from_str(&stdout_of(at, &["check", "cut.kwab", "--json"])).expect("JSON");
+    let sections = sections["dumps"][0]["sections"].as_array().expect("a list").clone();
+    let files = sections.iter().find(|section| section["kind"] == "image-files").expect("a section");
+    let offset = usize::try_from(files["offset"].as_u64().expect("a number")).expect("small");
+    bytes[offset + 60] ^= 1;
+    fs::write(at.join("cut.kwab"), bytes).expect("written");
+    let page = text(&run(at, &["inspect", "cut.kwab", "--section", "bt"]).stdout);
+    assert!(page.contains("no names: give"), "{page}");
+}

@@ -113,6 +113,8 @@ section_kinds! {
     17 MEMORY = "memory",
     /// Notes of the writer or importer about the dump itself.
     18 NOTES = "notes",
+    /// Files of images that the dump carries.
+    19 IMAGE_FILES = "image-files",
     /// Where the sections are; optional.
     126 INDEX = "index",
     /// The last section: totals, and what the writer left out.

@@ -1,5 +1,6 @@
 //! `kwab symbols add PATH… [--json]`, `kwab symbols list [--json]`,
-//! `kwab symbols prune --max-size SIZE [--yes] [--json]`, `kwab symbols slim DUMP [-o DIR] [--symbols PATH] [--json]`
+//! `kwab symbols prune --max-size SIZE [--yes] [--json]`, `kwab symbols slim DUMP [-o DIR] [--symbols PATH] [--json]`,
+//! `kwab symbols embed DUMP -o FILE|- [--whole] [--symbols PATH] [--json]`
 //!
 //! The user's store of images by build-id (`$XDG_DATA_HOME/kwab/symbols`), in which every reading command looks by
 //! itself. `cargo xtask kernel` and the builds of guests add to it. Status 0: done, or said what would be; 2: the store
@@ -14,14 +15,16 @@ use anyhow::{Result, bail};
 use kwab::format::List;
 use kwab::model::{Case, Depth};
 use kwab::output::folder_of;
-use kwab::symbols::{Finder, KeptImage, Store, StoreError, slim};
+use kwab::pack::{FileOfImage, embed};
+use kwab::symbols::{BuildId, Finder, KeptImage, Store, StoreError, slim};
 use kwab::units::{count, memory};
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::analyse::{load_images, open_dump};
+use super::open_file;
 use crate::analyses::SymbolOptions;
-use crate::failure::{DAMAGED, about, say, shown, system};
+use crate::failure::{DAMAGED, about, is_stdio, say, shown, system};
 use crate::images::{StoreCommand, Symbols};
 use crate::output::{self, Output};
 use crate::since::day_of;
@@ -34,7 +37,7 @@ const SCHEMA: u32 = 1;
 pub(crate) struct Stored {
     /// Version of this form.
     pub schema: u32,
-    /// The folder of the store.
+    /// The folder of the store; of `slim` and `embed` where the files went, the dump itself of `embed`.
     pub folder: String,
     /// Whether it was changed; `false` of a list, and of what would be removed.
     pub changed: bool,
@@ -73,14 +76,24 @@ pub(crate) fn run(arguments: &Symbols) -> Result<ExitCode> {
             let options = SymbolOptions { paths: symbols.clone(), force: false, source: source.clone() };
             (slimmed(dump, output.as_deref(), &options, *force)?, *json)
         }
+        StoreCommand::Embed { dump, output, whole, symbols, source, force, json } => {
+            let options = SymbolOptions { paths: symbols.clone(), force: false, source: source.clone() };
+            let inputs = std::iter::once(dump.as_path()).chain(symbols.iter().map(PathBuf::as_path));
+            let output = Output::of(Some(output), *force, inputs)?.of_binary()?;
+            if output.is_stdout() && *json {
+                bail!("--json and the dump would both go to stdout; name a file with -o");
+            }
+            (embedded(dump, &output, &options, *whole)?, *json)
+        }
         StoreCommand::List { json } => (report(folder, false, &store.list()), *json),
         StoreCommand::Prune { max_size, yes, json } => (prune(&store, folder, *max_size, *yes), *json),
     };
     output::beside(&stored)?;
-    if json {
-        output::json(&stored)?;
-    } else {
-        output::text(&page(&stored, &arguments.what))?;
+    let page = page(&stored, &arguments.what);
+    match (json, &arguments.what) {
+        (true, _) => output::json(&stored)?,
+        (false, StoreCommand::Embed { output, .. }) if is_stdio(output) => output::remark(&page),
+        (false, _) => output::text(&page)?,
     }
     for why in &stored.failed {
         say(&anyhow::anyhow!("{why}"));
@@ -114,42 +127,85 @@ fn add(store: &Store, folder: &Path, paths: &[PathBuf]) -> Result<Stored> {
     Ok(Stored { failed, ..report(folder, true, &kept) })
 }
 
+/// The files of the images of a dump that have line tables, small ones or whole, and what could not be made.
+fn files_of(case: &Case<'_>, options: &SymbolOptions, whole: bool) -> Result<(Vec<FileOfImage>, Vec<String>)> {
+    let found = load_images(case, options)?;
+    let here = std::env::current_dir().unwrap_or_default();
+    let roots: Vec<&Path> = options.source.iter().map(PathBuf::as_path).chain([here.as_path()]).collect();
+    let addresses = code_addresses(case);
+    let (mut files, mut failed) = (Vec::<FileOfImage>::new(), Vec::new());
+    for loaded in found.symbols.loaded().iter().filter(|loaded| loaded.image.has_debug_info() || whole) {
+        let image = &loaded.image;
+        let (name, id) = (image.file_name(), image.build_id().map(|id| id.0));
+        if id.as_ref().is_some_and(|id| files.iter().any(|file| file.build_id == *id)) {
+            continue;
+        }
+        let links = addresses.iter().map(|addr| loaded.link(*addr)).filter(|link| image.is_code(*link));
+        let bytes = if whole { slim::whole(image) } else { slim::slim(image, &slim::functions(image, links), &roots) };
+        match bytes.zip(id) {
+            Some((bytes, build_id)) => files.push(FileOfImage { name, build_id, bytes }),
+            None => failed.push(format!("{name}: no 64-bit ELF image with a build-id")),
+        }
+    }
+    Ok((files, failed))
+}
+
+/// The row of a file that was written to `path`.
+fn kept(file: &FileOfImage, path: PathBuf) -> KeptImage {
+    KeptImage {
+        build_id: BuildId(file.build_id.clone()).to_string(),
+        name: file.name.clone(),
+        path,
+        bytes: file.bytes.len() as u64,
+        has_lines: true,
+        added: SystemTime::now(),
+    }
+}
+
 /// Writes a small file for each image of a dump that has line tables.
 fn slimmed(path: &Path, output: Option<&Path>, options: &SymbolOptions, force: bool) -> Result<Stored> {
     let dump = open_dump(path, 1, Depth::Rules)?;
-    let case = dump.case();
-    let found = load_images(&case, options)?;
+    let (files, mut failed) = files_of(&dump.case(), options, false)?;
     let folder = output.map_or_else(|| folder_of(path).join("symbols"), Path::to_path_buf);
     std::fs::create_dir_all(&folder).map_err(|error| about(&folder, system(&error)))?;
-    let here = std::env::current_dir().unwrap_or_default();
-    let roots: Vec<&Path> = options.source.iter().map(PathBuf::as_path).chain([here.as_path()]).collect();
     let inputs: Vec<&Path> = std::iter::once(path).chain(options.paths.iter().map(PathBuf::as_path)).collect();
-    let addresses = code_addresses(&case);
-    let (mut written, mut failed) = (Vec::new(), Vec::new());
-    for loaded in found.symbols.loaded().iter().filter(|loaded| loaded.image.has_debug_info()) {
-        let links = addresses.iter().map(|addr| loaded.link(*addr)).filter(|link| loaded.image.is_code(*link));
-        let functions = slim::functions(&loaded.image, links);
-        let (name, id) = (loaded.image.file_name(), loaded.image.build_id());
-        let Some((bytes, id)) = slim::slim(&loaded.image, &functions, &roots).zip(id) else {
-            failed.push(format!("{name}: no 64-bit ELF image with a build-id"));
-            continue;
-        };
-        let file = folder.join(format!("{name}.debug"));
+    let mut written = Vec::new();
+    for image in &files {
+        let file = folder.join(format!("{}.debug", image.name));
         let target = Output::of(Some(&file), force, inputs.iter().copied())?.of_binary()?;
-        target.write(|out| out.write_all(&bytes))?;
-        written.push(KeptImage {
-            build_id: id.to_string(),
-            name,
-            path: file,
-            bytes: bytes.len() as u64,
-            has_lines: true,
-            added: SystemTime::now(),
-        });
+        target.write(|out| out.write_all(&image.bytes))?;
+        written.push(kept(image, file));
     }
     if written.is_empty() {
-        failed.push(format!("{}: no image of it with line tables was found", shown(path)));
+        failed.push(none_found(path));
     }
     Ok(Stored { failed, ..report(&folder, true, &written) })
+}
+
+/// Writes a copy of a dump that carries the files of its images.
+fn embedded(path: &Path, output: &Output, options: &SymbolOptions, whole: bool) -> Result<Stored> {
+    if is_stdio(path) {
+        bail!("stdin: symbols embed reads the dump twice; name a file");
+    }
+    let mut file = open_file(path, 1)?;
+    file.verify_all();
+    let dump = open_dump(path, 1, Depth::Rules)?;
+    let (images, mut failed) = files_of(&dump.case(), options, whole)?;
+    if images.is_empty() {
+        bail!("{}", failed.pop().unwrap_or_else(|| none_found(path)));
+    }
+    let mut lost = Vec::new();
+    output.write(|out| {
+        lost = embed(&file, &shown(path), &images, out)?;
+        Ok(())
+    })?;
+    failed.extend(lost.iter().map(|lost| format!("lost: {lost}")));
+    let rows: Vec<KeptImage> = images.iter().map(|image| kept(image, output.path().to_path_buf())).collect();
+    Ok(Stored { failed, ..report(output.path(), true, &rows) })
+}
+
+fn none_found(dump: &Path) -> String {
+    format!("{}: no image of it with line tables was found", shown(dump))
 }
 
 /// Every word of a dump that may be an address of code: registers, frames, places of tasks, captured stacks.
@@ -196,6 +252,7 @@ fn page(stored: &Stored, what: &StoreCommand) -> String {
     let end = match what {
         StoreCommand::Add { .. } => "kept",
         StoreCommand::Slim { .. } => "written",
+        StoreCommand::Embed { .. } => "carried",
         StoreCommand::List { .. } => "",
         StoreCommand::Prune { yes: true, .. } => "removed",
         StoreCommand::Prune { yes: false, .. } => "would be removed; --yes removes them",

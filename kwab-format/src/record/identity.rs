@@ -229,3 +229,20 @@ fields! {
         4 prot: u32,
     }
 }
+
+fields! {
+    /// Bytes of an image's file, or of a small one with its names and lines, which the dump carries for readers
+    /// without it.
+    record ImageFile {
+        /// GNU build-id of the image, as raw bytes.
+        1 build_id: &'a [u8],
+        /// Name of the file, without a directory.
+        2 name: &'a [u8],
+        /// Bytes of the whole file.
+        3 length: u64,
+        /// Offset in the file of the first byte here.
+        4 offset: u64,
+        /// The bytes.
+        5 bytes: &'a [u8],
+    }
+}

@@ -21,7 +21,7 @@ mod system;
 pub use cause::{Cause, CauseKind, Frame, FrameTrust, Reg, RegId, RegisterRole, Registers};
 pub use events::*;
 pub use faults::*;
-pub use identity::{Arch, Cpu, CpuState, Identity, Image, ImageKind, Reason, Segment, Source};
+pub use identity::{Arch, Cpu, CpuState, Identity, Image, ImageFile, ImageKind, Reason, Segment, Source};
 pub use index::{DropReason, DroppedSection, End, IndexEntry, KindTotal};
 pub use kept::{Drops, LogChunk, Note, NoteKind, Text, TextKind, UnknownEvent};
 pub use memory::*;
@@ -161,6 +161,7 @@ kinds! {
     48 Text,
     49 Drops,
     50 Note,
+    51 ImageFile,
     250 IndexEntry,
     251 KindTotal,
     252 DroppedSection,

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use kwab_format::record::{Image as ImageRecord, ImageKind, Vma};
 
 use super::context::Context;
+use super::embedded;
 use super::frame::printed_function;
 use super::quote::text;
 use crate::model::{Case, Located};
@@ -42,6 +43,9 @@ struct Named<'c> {
 #[must_use]
 pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images {
     let mut images = Images::default();
+    let (files, problems) = embedded::files(case);
+    finder.add_inside(files);
+    images.problems.extend(problems);
     let mut open: HashMap<String, Arc<Image>> = HashMap::new();
     for named in named(case) {
         let wanted = Wanted { build_id: named.build_id, name: named.name.as_deref() };

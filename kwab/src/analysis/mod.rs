@@ -29,6 +29,7 @@ pub mod code;
 mod context;
 mod controller;
 mod death;
+mod embedded;
 mod evidence;
 mod families;
 pub mod finding;

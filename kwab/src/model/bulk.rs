@@ -5,9 +5,9 @@
 
 use std::io::Write;
 
-use kwab_format::record::Memory;
-use kwab_format::wire::{Encoder, Fields as _, SLACK};
-use kwab_format::{Flags, RawRecord, RecordType as _, SectionKind, lz4};
+use kwab_format::record::{Memory, RECORD_HEADER_LEN};
+use kwab_format::wire::{Encoder, SLACK};
+use kwab_format::{RecordType, SectionKind, lz4};
 
 use super::emit::DumpWriter;
 
@@ -33,6 +33,24 @@ pub struct BulkMemory {
     zeros: u64,
     table: Box<lz4::Table>,
     totals: Totals,
+}
+
+/// Appends a record with `bytes` bytes of content to records of a section; whether it could be encoded.
+pub(crate) fn append<'r, R: RecordType<'r>>(records: &mut Vec<u8>, record: &R, bytes: usize) -> bool {
+    let at = records.len();
+    let body = at + RECORD_HEADER_LEN;
+    records.resize(body + bytes + OVERHEAD + SLACK, 0);
+    let mut encoder = Encoder::new(records, body);
+    record.encode(&mut encoder);
+    let end = encoder.position().unwrap_or(at);
+    records.truncate(end.max(at));
+    if end <= body {
+        records.truncate(at);
+        return false;
+    }
+    let [l0, l1, l2, ..] = (end - body).to_le_bytes();
+    records[at..body].copy_from_slice(&[R::KIND.0, l0, l1, l2]);
+    true
 }
 
 /// What was put in.
@@ -113,19 +131,7 @@ impl BulkMemory {
             zeros: Some(self.zeros).filter(|zeros| *zeros > 0),
             ..Memory::default()
         };
-        let at = self.records.len();
-        self.records.resize(at + self.bytes.len() + OVERHEAD + SLACK, 0);
-        let body = at + 4;
-        let mut encoder = Encoder::new(&mut self.records, body);
-        record.encode(&mut encoder);
-        // The room was made for it.
-        let end = encoder.position().unwrap_or(at);
-        self.records.truncate(end.max(at));
-        if end > body {
-            let [l0, l1, l2, ..] = (end - body).to_le_bytes();
-            self.records[at..body].copy_from_slice(&[Memory::KIND.0, l0, l1, l2]);
-            self.count += 1;
-        }
+        self.count += u32::from(append(&mut self.records, &record, self.bytes.len()));
         let low = self.extent.map_or(self.start, |(low, _)| low.min(self.start));
         self.extent = Some((low, self.start.saturating_add(length)));
         self.bytes.clear();
@@ -137,22 +143,7 @@ impl BulkMemory {
 
     fn close_section<W: Write>(&mut self, writer: &mut DumpWriter<W>) {
         let Some(extent) = self.extent.take() else { return };
-        let length = self.records.len();
-        // The worst case of the format: a byte more for every 255 literals, and the token.
-        let mut packed = vec![0; 4 + length + length / 255 + 16];
-        packed[..4].copy_from_slice(&(length as u32).to_le_bytes());
-        match lz4::compress(&self.records, &mut packed[4..], &mut self.table) {
-            Some(used) => {
-                packed.truncate(4 + used);
-                writer.put_packed(SectionKind::MEMORY, Flags::COMPRESSED, self.count, &packed, Some(extent));
-            }
-            // A section that the format has no room for in packed form goes as it is.
-            None => {
-                for record in kwab_format::Records::new(&self.records) {
-                    writer.put_raw(SectionKind::MEMORY, RawRecord { kind: record.kind, body: record.body });
-                }
-            }
-        }
+        writer.put_compressed(SectionKind::MEMORY, self.count, &self.records, Some(extent), &mut self.table);
         self.records.clear();
         self.count = 0;
     }

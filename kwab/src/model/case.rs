@@ -132,6 +132,7 @@ buckets! {
         identities: Identity,
         cpus: Cpu,
         images: Image,
+        image_files: ImageFile,
         causes: Cause,
         frames: Frame,
         registers: Registers,

@@ -10,7 +10,7 @@ use std::io::{self, Write};
 use kwab_format::record::{End, IndexEntry, KindTotal, RECORD_HEADER_LEN};
 use kwab_format::section::{SECTION_HEADER_LEN, SECTION_TRAILER_LEN};
 use kwab_format::wire::{Encoder, RecordType, SLACK};
-use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind, section};
+use kwab_format::{FileHeader, Flags, RawRecord, Records, SectionHeader, SectionKind, lz4, section};
 
 /// Payload bytes after which a section is closed.
 const SECTION_SIZE: usize = 256 << 10;
@@ -18,7 +18,7 @@ const SECTION_SIZE: usize = 256 << 10;
 const LARGEST_SECTION: usize = 8 << 20;
 
 /// What sections collect, in the order in which a dump of a short log has them.
-const LANES: [SectionKind; 18] = [
+const LANES: [SectionKind; 19] = [
     SectionKind::IDENTITY,
     SectionKind::CAUSE,
     SectionKind::REGISTERS,
@@ -37,6 +37,7 @@ const LANES: [SectionKind; 18] = [
     SectionKind::EVENTS,
     SectionKind::LOG,
     SectionKind::KEPT,
+    SectionKind::IMAGE_FILES,
 ];
 
 /// A dump being written to `out`.
@@ -166,6 +167,29 @@ impl<W: Write> DumpWriter<W> {
         let (dump_id, payload_len) = (self.file.dump_id, payload.len() as u32);
         let header = SectionHeader { kind, version: 0, flags, payload_len, seq: 0, dump_id, position: 0, records };
         self.put_whole(&header, payload, extent);
+    }
+
+    /// Writes records that are encoded already as a section of their own, compressed where that fits.
+    pub(crate) fn put_compressed(
+        &mut self,
+        kind: SectionKind,
+        count: u32,
+        records: &[u8],
+        extent: Option<(u64, u64)>,
+        table: &mut lz4::Table,
+    ) {
+        let length = records.len();
+        // The worst case of the format: a byte more for every 255 literals, and the token.
+        let mut packed = vec![0; 4 + length + length / 255 + 16];
+        packed[..4].copy_from_slice(&(length as u32).to_le_bytes());
+        match lz4::compress(records, &mut packed[4..], table) {
+            Some(used) => {
+                packed.truncate(4 + used);
+                self.put_packed(kind, Flags::COMPRESSED, count, &packed, extent);
+            }
+            // A section that the format has no room for in packed form goes as it is.
+            None => Records::new(records).for_each(|record| self.put_raw(kind, record)),
+        }
     }
 
     fn put_whole(&mut self, header: &SectionHeader, payload: &[u8], extent: Option<(u64, u64)>) {

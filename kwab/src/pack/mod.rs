@@ -5,11 +5,13 @@
 //! a pack, [`unpack`] restores one into a new directory. An archive comes from a stranger: nothing of it is trusted but
 //! what the list says and the digests confirm, and a directory is there whole or not at all.
 
+mod embed;
 #[cfg(test)]
 mod tests;
 mod unpack;
 mod write;
 
+pub use embed::{FileOfImage, embed};
 pub use unpack::{UnpackError, unpack};
 pub use write::{PackError, Part, write};
 

@@ -156,6 +156,19 @@ impl Finder {
         finder
     }
 
+    /// Looks into these too, which the dump itself carries, before what lies beside it or was built here: only an image
+    /// with the right build-id is taken, and what it says is the word of the dump's maker.
+    pub fn add_inside(&mut self, images: Vec<ImageBytes>) {
+        let candidates = images.into_iter().filter_map(|bytes| {
+            let name = bytes.name();
+            candidate(bytes, name)
+        });
+        let looked = Some(Looked { candidates: candidates.collect(), remark: None });
+        let inside = SearchPath { path: PathBuf::new(), looked, direct: false, by_id_only: true, beside: true };
+        let named = self.search_paths.iter().take_while(|search| !search.by_id_only).count();
+        self.search_paths.insert(named, inside);
+    }
+
     /// Asks no server, whatever `DEBUGINFOD_URLS` says.
     #[must_use]
     pub fn offline(mut self) -> Self {
@@ -189,6 +202,9 @@ impl Finder {
     }
 
     fn take(&mut self, image: &ImageBytes) {
+        if let ImageBytes::Memory { bytes, .. } = image {
+            self.took_beside |= self.search_paths.iter().any(|search| search.beside && search.carries(bytes));
+        }
         if let ImageBytes::File(path) = image {
             // A debug file that an image beside a dump names came with the dump too.
             let holds = |search: &&SearchPath| search.has(path) || search.beside && path.starts_with(&search.path);
@@ -309,6 +325,13 @@ impl SearchPath {
     /// Whether it holds this file, as far as it was looked into.
     fn has(&self, path: &Path) -> bool {
         let is_it = |candidate: &Candidate| matches!(&candidate.bytes, ImageBytes::File(known) if known == path);
+        self.looked.as_ref().is_some_and(|looked| looked.candidates.iter().any(is_it))
+    }
+
+    /// Whether these very bytes are one of its images.
+    fn carries(&self, bytes: &Arc<[u8]>) -> bool {
+        let is_it =
+            |one: &Candidate| matches!(&one.bytes, ImageBytes::Memory { bytes: own, .. } if Arc::ptr_eq(own, bytes));
         self.looked.as_ref().is_some_and(|looked| looked.candidates.iter().any(is_it))
     }
 

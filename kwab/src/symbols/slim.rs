@@ -43,12 +43,25 @@ pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSe
 /// `None` when the image is not a little-endian ELF file of 64 bits that can be read.
 #[must_use]
 pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<Vec<u8>> {
-    let whole = match image.source() {
-        ImageBytes::File(path) => regular::read(path, u64::MAX).ok()?,
-        ImageBytes::Memory { bytes, .. } => bytes.to_vec(),
-    };
+    let whole = bytes(image)?;
     let sections = Maker { image, roots, dwarf: unit() }.write(functions)?;
     compact::slimmed(&whole, &sections)
+}
+
+/// The image as the store keeps it: all of it, its debug sections compressed.
+///
+/// `None` when it cannot be read.
+#[must_use]
+pub fn whole(image: &Image) -> Option<Vec<u8>> {
+    let bytes = bytes(image)?;
+    Some(compact::compacted(&bytes, &image.file_name()).unwrap_or(bytes))
+}
+
+fn bytes(image: &Image) -> Option<Vec<u8>> {
+    match image.source() {
+        ImageBytes::File(path) => regular::read(path, u64::MAX).ok(),
+        ImageBytes::Memory { bytes, .. } => Some(bytes.to_vec()),
+    }
 }
 
 /// An empty unit of DWARF 5.
