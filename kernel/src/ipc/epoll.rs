@@ -41,7 +41,7 @@ pub struct Epoll {
     items: SpinLock<BTreeMap<Key, Arc<Item>>>,
     ready: ReadyList<Item>,
     queue: WaitQueue,
-    /// The epolls that watch this one, once for each item.
+    /// The epolls that watch this one, once for each item, by their addresses.
     watchers: SpinLock<Vec<Weak<Epoll>>>,
     /// Whose watches count.
     account: Account,
@@ -57,7 +57,8 @@ struct Item {
     sequence: AtomicU64,
     listed: AtomicBool,
     gone: AtomicBool,
-    _watch: Charge,
+    /// Until it is gone.
+    watch: SpinLock<Option<Charge>>,
 }
 
 /// `fs.epoll.max_user_watches`; `u64::MAX` until it is set.
@@ -145,11 +146,9 @@ impl Item {
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
         if let Some(inner) = of(file) {
-            let mut watchers = inner.watchers.lock();
-            if let Some(at) = watchers.iter().position(|watcher| Weak::ptr_eq(watcher, &self.epoll)) {
-                watchers.swap_remove(at);
-            }
+            inner.unwatched_by(&self.epoll);
         }
+        drop(self.watch.lock().take());
         file.poll(Some(&mut Waiter::removing(self.clone())));
     }
 }
@@ -198,7 +197,7 @@ impl Epoll {
             sequence: AtomicU64::new(0),
             listed: AtomicBool::new(false),
             gone: AtomicBool::new(false),
-            _watch: watch,
+            watch: SpinLock::new(Some(watch)),
         });
         {
             let mut items = self.items.lock();
@@ -209,7 +208,7 @@ impl Epoll {
             // In one step with the item, so that a removal by another thread finds all of it or nothing.
             file.add_watcher(self);
             if let Some(inner) = of(file) {
-                inner.watchers.lock().push(Arc::downgrade(self));
+                inner.watched_by(self);
             }
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
@@ -252,12 +251,15 @@ impl Epoll {
         Ok(())
     }
 
-    /// Takes an item that is gone from the ready list, where it would count as a watch until the next wait.
+    /// Takes an item that is gone from the ready list, where it would take memory until the next wait.
     fn unlist(&self, item: &Arc<Item>) {
         if !item.listed.load(Acquire) {
             return;
         }
-        drop(self.ready.remove(item));
+        for gone in self.ready.remove(item, |item| item.gone.load(Relaxed)) {
+            drop(gone);
+            breathe();
+        }
     }
 
     /// Whether collecting could find anything.
@@ -354,6 +356,7 @@ impl Epoll {
         for item in items.values() {
             if let Some(file) = item.file.upgrade() {
                 item.unhook(&file);
+                file.remove_watcher(self);
             }
             breathe();
         }
@@ -380,8 +383,35 @@ impl Epoll {
 
     /// The descriptions it watches.
     fn files(&self) -> Vec<Arc<File>> {
-        let items: Vec<Arc<Item>> = self.items.lock().values().cloned().collect();
-        items.iter().filter_map(|item| item.file.upgrade()).collect()
+        let (mut files, mut from) = (Vec::new(), Bound::Unbounded);
+        loop {
+            let before = files.len();
+            let items = self.items.lock();
+            files.extend(items.range((from, Bound::Unbounded)).take(LOOKED_AT).map(|(_, item)| item.clone()));
+            drop(items);
+            match files.last() {
+                Some(last) if files.len() == before + LOOKED_AT => from = Bound::Excluded(last.key),
+                _ => break,
+            }
+            breathe();
+        }
+        files.iter().filter_map(|item| item.file.upgrade()).collect()
+    }
+
+    /// One more item of `outer` watches it.
+    fn watched_by(&self, outer: &Arc<Epoll>) {
+        let mut watchers = self.watchers.lock();
+        let at = watchers.partition_point(|other| other.as_ptr().addr() <= Arc::as_ptr(outer).addr());
+        watchers.insert(at, Arc::downgrade(outer));
+    }
+
+    /// One item of `outer` fewer watches it.
+    fn unwatched_by(&self, outer: &Weak<Epoll>) {
+        let mut watchers = self.watchers.lock();
+        let at = watchers.binary_search_by_key(&outer.as_ptr().addr(), |other| other.as_ptr().addr());
+        let gone = at.ok().map(|at| watchers.remove(at));
+        drop(watchers);
+        drop(gone);
     }
 
     fn is_watched(&self) -> bool {
@@ -432,12 +462,19 @@ pub fn of(file: &File) -> Option<&Arc<Epoll>> {
 
 impl fs::Watcher for Epoll {
     fn forget(&self, file: &File) {
-        let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> = items.extract_if(of_file(file), |_, _| true).map(|(_, item)| item).collect();
-        drop(items);
-        for item in gone {
-            item.unhook(file);
-            self.unlist(&item);
+        loop {
+            let mut items = self.items.lock();
+            let some = items.extract_if(of_file(file), |_, _| true).take(LOOKED_AT);
+            let gone: Vec<Arc<Item>> = some.map(|(_, item)| item).collect();
+            drop(items);
+            for item in &gone {
+                item.unhook(file);
+                self.unlist(item);
+                breathe();
+            }
+            if gone.len() < LOOKED_AT {
+                return;
+            }
         }
     }
 }

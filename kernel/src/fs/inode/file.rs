@@ -400,8 +400,9 @@ impl File {
     /// Notes that `epoll` watches this description, so that it is told of the last close.
     pub fn add_watcher(&self, epoll: &Arc<<Kwab as Observers>::Epoll>) {
         let mut watchers = self.watchers.lock();
-        watchers.retain(|other| other.strong_count() > 0 && !core::ptr::eq(other.as_ptr(), Arc::as_ptr(epoll)));
-        watchers.push(Arc::downgrade(epoll));
+        if let Err(at) = watchers.binary_search_by_key(&Arc::as_ptr(epoll).addr(), |other| other.as_ptr().addr()) {
+            watchers.insert(at, Arc::downgrade(epoll));
+        }
         self.watched.store(true, Relaxed);
     }
 
@@ -419,7 +420,11 @@ impl File {
 
     /// Forgets that `epoll` watches this description.
     pub fn remove_watcher(&self, epoll: &<Kwab as Observers>::Epoll) {
-        self.watchers.lock().retain(|other| !core::ptr::eq(other.as_ptr(), epoll));
+        let mut watchers = self.watchers.lock();
+        let at = watchers.binary_search_by_key(&core::ptr::from_ref(epoll).addr(), |other| other.as_ptr().addr());
+        let gone = at.ok().map(|at| watchers.remove(at));
+        drop(watchers);
+        drop(gone);
     }
 
     /// The epolls that watch this description.
