@@ -34,12 +34,22 @@ const OPEN_ONLY: u32 = (abi::O_CREAT | abi::O_EXCL | abi::O_NOCTTY | abi::O_TRUN
 pub enum Seeking {
     /// Bytes have offsets: regular files, most of `/proc`.
     Position,
+    /// Bytes are read at offsets; a write begins at none and pwrite is ESPIPE: names in `/proc`.
+    Lines,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
     /// lseek succeeds and does nothing, pread is ESPIPE: event descriptors.
     Nowhere,
     /// lseek and pread are ESPIPE: pipes, sockets, terminals.
     Stream,
+}
+
+impl Seeking {
+    /// Whether reads move the position.
+    #[inline]
+    pub fn has_position(self) -> bool {
+        matches!(self, Self::Position | Self::Lines)
+    }
 }
 
 /// The position that stands for the end of the file, whichever that is when the write begins.
@@ -276,7 +286,7 @@ impl File {
         if !self.is_readable() {
             return Err(Errno::EBADF);
         }
-        if self.seeking != Seeking::Position {
+        if !self.seeking.has_position() {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
@@ -330,7 +340,7 @@ impl File {
 
     /// pwrite: writes at `position`; the file's own does not move.
     pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
-        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere | Seeking::Lines) {
             return Err(self.has_no_positions());
         }
         if !self.is_writable() {
