@@ -20,7 +20,7 @@ use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use crate::fs::file::{File, FileOps};
-use crate::fs::{self, FileSlot, anon};
+use crate::fs::{self, FileSlot, Watchers, anon};
 use crate::mm::frames;
 use crate::sched::breathe;
 use crate::sync::WaitReason;
@@ -41,8 +41,8 @@ pub struct Epoll {
     items: SpinLock<BTreeMap<Key, Arc<Item>>>,
     ready: ReadyList<Item>,
     queue: WaitQueue,
-    /// The epolls that watch this one, once for each item, by their addresses.
-    watchers: SpinLock<Vec<Weak<Epoll>>>,
+    /// The epolls that watch this one, once for each item.
+    watchers: SpinLock<Watchers<Epoll>>,
     /// Whose watches count.
     account: Account,
 }
@@ -104,7 +104,7 @@ pub fn create() -> Result<Arc<File>, Errno> {
         items: SpinLock::new(BTreeMap::new()),
         ready: ReadyList::new(),
         queue: WaitQueue::new(WaitReason::EpollEvent),
-        watchers: SpinLock::new(Vec::new()),
+        watchers: SpinLock::new(Watchers::new()),
         account: current().creds.with(|creds| creds.account.clone()),
     };
     Ok(anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE, slot))
@@ -146,7 +146,8 @@ impl Item {
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
         if let Some(inner) = of(file) {
-            inner.unwatched_by(&self.epoll);
+            let gone = inner.watchers.lock().remove(self.epoll.as_ptr());
+            drop(gone);
         }
         drop(self.watch.lock().take());
         file.poll(Some(&mut Waiter::removing(self.clone())));
@@ -208,7 +209,7 @@ impl Epoll {
             // In one step with the item, so that a removal by another thread finds all of it or nothing.
             file.add_watcher(self);
             if let Some(inner) = of(file) {
-                inner.watched_by(self);
+                inner.watchers.lock().add(self);
             }
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
@@ -398,29 +399,13 @@ impl Epoll {
         files.iter().filter_map(|item| item.file.upgrade()).collect()
     }
 
-    /// One more item of `outer` watches it.
-    fn watched_by(&self, outer: &Arc<Epoll>) {
-        let mut watchers = self.watchers.lock();
-        let at = watchers.partition_point(|other| other.as_ptr().addr() <= Arc::as_ptr(outer).addr());
-        watchers.insert(at, Arc::downgrade(outer));
-    }
-
-    /// One item of `outer` fewer watches it.
-    fn unwatched_by(&self, outer: &Weak<Epoll>) {
-        let mut watchers = self.watchers.lock();
-        let at = watchers.binary_search_by_key(&outer.as_ptr().addr(), |other| other.as_ptr().addr());
-        let gone = at.ok().map(|at| watchers.remove(at));
-        drop(watchers);
-        drop(gone);
-    }
-
     fn is_watched(&self) -> bool {
         !self.watchers.lock().is_empty()
     }
 
     /// The epolls that watch it.
     fn parents(&self) -> Vec<Arc<Epoll>> {
-        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
+        self.watchers.lock().alive()
     }
 }
 

@@ -4,7 +4,8 @@
 //! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first
 //! byte is not an error of the call (read(2), write(2)).
 
-use alloc::sync::{Arc, Weak};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,6 +15,7 @@ use linux_abi::flags::file as abi;
 pub use linux_abi::numbers::O_ACCMODE;
 use machine::sync::{Once, SpinLock};
 
+use super::watchers::Watchers;
 use super::{Emit, Inode};
 use crate::fs::attr;
 use crate::fs::filelock::{self, Lockable};
@@ -179,7 +181,8 @@ pub struct File {
     /// The signal that readiness sends; there once it was asked for.
     fasync: Once<Arc<<Kwab as Observers>::Fasync>>,
     watched: AtomicBool,
-    watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
+    /// Behind a pointer, as most have none.
+    watchers: SpinLock<Option<Box<Watchers<<Kwab as Observers>::Epoll>>>>,
     hold: Hold,
     _slot: FileSlot,
 }
@@ -206,7 +209,7 @@ impl File {
             has_locks: AtomicBool::new(false),
             fasync: Once::new(),
             watched: AtomicBool::new(false),
-            watchers: SpinLock::new(Vec::new()),
+            watchers: SpinLock::new(None),
             hold,
             _slot: slot,
         })
@@ -409,9 +412,10 @@ impl File {
 
     /// Notes that `epoll` watches this description, so that it is told of the last close.
     pub fn add_watcher(&self, epoll: &Arc<<Kwab as Observers>::Epoll>) {
-        let mut watchers = self.watchers.lock();
-        if let Err(at) = watchers.binary_search_by_key(&Arc::as_ptr(epoll).addr(), |other| other.as_ptr().addr()) {
-            watchers.insert(at, Arc::downgrade(epoll));
+        let mut guard = self.watchers.lock();
+        let watchers = guard.get_or_insert_default();
+        if !watchers.has(Arc::as_ptr(epoll)) {
+            watchers.add(epoll);
         }
         self.watched.store(true, Relaxed);
     }
@@ -430,10 +434,7 @@ impl File {
 
     /// Forgets that `epoll` watches this description.
     pub fn remove_watcher(&self, epoll: &<Kwab as Observers>::Epoll) {
-        let mut watchers = self.watchers.lock();
-        let at = watchers.binary_search_by_key(&core::ptr::from_ref(epoll).addr(), |other| other.as_ptr().addr());
-        let gone = at.ok().map(|at| watchers.remove(at));
-        drop(watchers);
+        let gone = self.watchers.lock().as_mut().and_then(|watchers| watchers.remove(epoll));
         drop(gone);
     }
 
@@ -442,7 +443,7 @@ impl File {
         if !self.watched.load(Relaxed) {
             return Vec::new();
         }
-        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
+        self.watchers.lock().as_ref().map_or(Vec::new(), |watchers| watchers.alive())
     }
 
     /// Has [`FileOps::closed`] called for every descriptor that is closed from now on.
@@ -487,8 +488,8 @@ impl Lockable for File {
 impl Drop for File {
     fn drop(&mut self) {
         if self.watched.load(Relaxed) {
-            let watchers = core::mem::take(&mut *self.watchers.lock());
-            for epoll in watchers.iter().filter_map(Weak::upgrade) {
+            let watchers = self.watchers.lock().take();
+            for epoll in watchers.iter().flat_map(|watchers| watchers.alive()) {
                 epoll.forget(self);
             }
         }
