@@ -27,7 +27,7 @@ mod heirs;
 mod waiting;
 
 pub use heirs::{owner_died, release_all, renumber};
-use waiting::{Place, Waiting};
+use waiting::{Standing, Waiting};
 
 /// The owner's part of the word.
 pub const TID_MASK: u32 = 0x3fff_ffff;
@@ -46,7 +46,7 @@ pub(super) struct Waiter {
     priority: u8,
     granted: AtomicBool,
     /// Changes under the lock of the waiters.
-    place: SpinLock<Option<Place>>,
+    standing: SpinLock<Option<Standing>>,
     /// Granted by the owner's end, and still in the list: the word is to be written by the waiter itself.
     heir: AtomicBool,
 }
@@ -105,7 +105,7 @@ impl Waiter {
             addr,
             priority: me.sched.real_time_priority(),
             granted: AtomicBool::new(false),
-            place: SpinLock::new(None),
+            standing: SpinLock::new(None),
             heir: AtomicBool::new(false),
         })
     }

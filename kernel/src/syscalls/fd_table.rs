@@ -18,7 +18,7 @@ use super::file_open::{fd_limit, install};
 use super::lookup::{Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
-use crate::fs::file::{File, Seeking};
+use crate::fs::file::File;
 use crate::fs::filelock::{self, Family, Owner};
 use crate::ipc::eventfd;
 use crate::ipc::pipe::{self, PipeEnd};

@@ -12,9 +12,9 @@ use crate::task::Tid;
 
 /// Where a waiter stands: under its futex, by priority, in order of arrival.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Place {
+pub(super) struct Standing {
     key: Key,
-    /// Lowest first.
+    /// Less for a higher priority.
     rank: u8,
     arrival: u64,
 }
@@ -26,9 +26,9 @@ struct Awaited {
     heir: Option<Arc<Waiter>>,
 }
 
-/// The waiters.
+/// All of them, with what finds one.
 pub(in crate::futex) struct Waiting {
-    standing: BTreeMap<Place, Arc<Waiter>>,
+    order: BTreeMap<Standing, Arc<Waiter>>,
     /// The futexes they wait for.
     futexes: BTreeMap<Key, Awaited>,
     /// The same by their owners.
@@ -42,7 +42,7 @@ impl Waiting {
     /// No waiters; allocates nothing.
     pub(super) const fn new() -> Self {
         Self {
-            standing: BTreeMap::new(),
+            order: BTreeMap::new(),
             futexes: BTreeMap::new(),
             owned: BTreeSet::new(),
             by_thread: BTreeMap::new(),
@@ -52,7 +52,7 @@ impl Waiting {
 
     /// How many wait.
     pub(super) fn len(&self) -> usize {
-        self.standing.len()
+        self.order.len()
     }
 
     /// Whether a thread waits for `key`.
@@ -82,8 +82,8 @@ impl Waiting {
     }
 
     fn of(&self, key: &Key) -> impl Iterator<Item = &Arc<Waiter>> {
-        let first = Place { key: *key, rank: 0, arrival: 0 };
-        self.standing.range(first..=Place { rank: u8::MAX, arrival: u64::MAX, ..first }).map(|(_, waiter)| waiter)
+        let first = Standing { key: *key, rank: 0, arrival: 0 };
+        self.order.range(first..=Standing { rank: u8::MAX, arrival: u64::MAX, ..first }).map(|(_, waiter)| waiter)
     }
 
     /// Whom the thread `tid` waits for.
@@ -117,9 +117,9 @@ impl Waiting {
     /// Adds `waiter`, which waits for `owner`, behind those of its priority.
     pub(super) fn enqueue(&mut self, waiter: &Arc<Waiter>, owner: Tid) {
         self.arrivals += 1;
-        let place = Place { key: waiter.key, rank: u8::MAX - waiter.priority, arrival: self.arrivals };
-        *waiter.place.lock() = Some(place);
-        self.standing.insert(place, waiter.clone());
+        let standing = Standing { key: waiter.key, rank: u8::MAX - waiter.priority, arrival: self.arrivals };
+        *waiter.standing.lock() = Some(standing);
+        self.order.insert(standing, waiter.clone());
         self.by_thread.insert(waiter.thread.tid(), waiter.clone());
         self.futexes.entry(waiter.key).or_insert(Awaited { owner, heir: None });
         self.rename_owner(&waiter.key, owner);
@@ -127,8 +127,8 @@ impl Waiting {
 
     /// Takes `waiter` out; whether it was there.
     pub(super) fn dequeue(&mut self, waiter: &Arc<Waiter>) -> bool {
-        let Some(place) = waiter.place.lock().take() else { return false };
-        self.standing.remove(&place);
+        let Some(standing) = waiter.standing.lock().take() else { return false };
+        self.order.remove(&standing);
         self.by_thread.remove(&waiter.thread.tid());
         if self.of(&waiter.key).next().is_none() {
             if let Some(awaited) = self.futexes.remove(&waiter.key) {
