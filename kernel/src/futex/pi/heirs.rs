@@ -48,6 +48,9 @@ pub fn release_all(me: &Task, exec: bool) {
 /// The owner `old`, which executes a program, goes on as `new`. Its words still have the old number, so that no thread
 /// queues for them meanwhile.
 pub fn renumber(old: Tid, new: Tid) {
+    if old == new {
+        return;
+    }
     loop {
         let mut waiting = list();
         let Some(key) = waiting.owned_by(old).next() else { return };
