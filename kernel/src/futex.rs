@@ -124,8 +124,22 @@ pub fn wake(key: &Key, count: usize, bits: u32) -> Result<usize, Errno> {
     if pi::is_awaited(key) {
         return Err(Errno::EINVAL);
     }
-    let woken = take(&mut bucket(key), key, count, bits);
-    wake_all(woken)
+    let mut at = WaiterSlot::before(*key);
+    let mut newest = None;
+    let mut done = 0;
+    loop {
+        let (woken, outcome) = {
+            let mut queue = bucket(key);
+            // Those that come meanwhile are not waited for.
+            let newest = *newest.get_or_insert(queue.newest(*key));
+            take(&mut queue, &mut at, newest, count - done, bits)
+        };
+        done += wake_all(woken);
+        if outcome? == Taken::All {
+            return Ok(done);
+        }
+        breathe();
+    }
 }
 
 /// Wakes waiters of both kinds of key: for words the kernel changes itself.
@@ -169,11 +183,17 @@ pub fn requeue(
         breathe_or_stop(Sleep::Killable)?;
     };
     let source: &mut Bucket = if first <= second { &mut low } else { high.as_mut().unwrap_or(&mut low) };
-    let mut woken = take(source, from, count, ALL_BITS);
-    if move_count > 0 && source.of(*from).any(|(_, waiter)| waiter.pi.is_some()) {
-        woken.1 = Err(Errno::EINVAL);
+    let (mut woken, mut outcome) = (Vec::new(), Ok(Taken::Some));
+    let (mut at, newest) = (WaiterSlot::before(*from), source.newest(*from));
+    while outcome == Ok(Taken::Some) {
+        let (some, next) = take(source, &mut at, newest, count - woken.len(), ALL_BITS);
+        woken.extend(some);
+        outcome = next;
     }
-    let move_count = if woken.1.is_ok() { move_count } else { 0 };
+    if move_count > 0 && source.of(*from).any(|(_, waiter)| waiter.pi.is_some()) {
+        outcome = Err(Errno::EINVAL);
+    }
+    let move_count = if outcome.is_ok() { move_count } else { 0 };
     let moving: Vec<_> = source.of(*from).take(move_count).map(|(at, _)| at).collect();
     let moving: Vec<_> = moving.iter().filter_map(|at| source.remove(at)).collect();
     let moved = moving.len();
@@ -183,24 +203,43 @@ pub fn requeue(
         *waiter.at.lock() = at;
     }
     drop((low, high));
-    Ok((wake_all(woken)?, moved))
+    let woken = wake_all(woken);
+    outcome.map(|_| (woken, moved))
 }
 
-/// Waiters that a wake-up took out, and whether that was all it had to do.
-type WakeList = (Vec<Arc<Waiter>>, Result<(), Errno>);
+/// How far a wake-up got.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Taken {
+    /// There may be more to take.
+    Some,
+    /// There are no more, or as many as were asked for were taken.
+    All,
+}
 
-/// Takes up to `count` waiters of `key` that wait for one of `bits` out of its bucket, for [`wake_all`] to wake without
-/// the lock. EINVAL at the first that waits for a futex with an owner.
-fn take(queue: &mut Bucket, key: &Key, count: usize, bits: u32) -> WakeList {
+/// Waiters that are looked at while their bucket is locked.
+const LOOKED_AT: usize = 256;
+
+/// Waiters that a wake-up took out, and how far it got.
+type WakeList = (Vec<Arc<Waiter>>, Result<Taken, Errno>);
+
+/// Takes up to `count` waiters between `at` and `newest` that wait for one of `bits` out of their bucket, for
+/// [`wake_all`] to wake without the lock, and moves `at` behind those it looked at, of which there are [`LOOKED_AT`] at
+/// most. EINVAL at the first that waits for a futex with an owner.
+fn take(queue: &mut Bucket, at: &mut WaiterSlot<Key>, newest: WaiterSlot<Key>, count: usize, bits: u32) -> WakeList {
     let mut woken = Vec::new();
-    let mut at = WaiterSlot::before(*key);
+    let mut looks = LOOKED_AT;
     while woken.len() < count
-        && let Some((next, waiter)) = queue.next(at)
+        && let Some((next, waiter)) = queue.next(*at)
+        && next <= newest
     {
         if waiter.pi.is_some() {
             return (woken, Err(Errno::EINVAL));
         }
-        at = next;
+        if looks == 0 {
+            return (woken, Ok(Taken::Some));
+        }
+        looks -= 1;
+        *at = next;
         if waiter.bits & bits != 0
             && let Some(waiter) = queue.remove(&next)
         {
@@ -208,17 +247,17 @@ fn take(queue: &mut Bucket, key: &Key, count: usize, bits: u32) -> WakeList {
             woken.push(waiter);
         }
     }
-    (woken, Ok(()))
+    (woken, Ok(Taken::All))
 }
 
 /// Wakes those that were taken out; how many.
-fn wake_all((woken, outcome): WakeList) -> Result<usize, Errno> {
+fn wake_all(woken: Vec<Arc<Waiter>>) -> usize {
     let count = woken.len();
     for waiter in woken {
         sched::wake(&waiter.thread);
         breathe();
     }
-    outcome.map(|()| count)
+    count
 }
 
 /// Takes a waiter out of whatever bucket it is in; `false` when a waker was faster.

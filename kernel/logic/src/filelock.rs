@@ -8,6 +8,9 @@ use alloc::vec::Vec;
 /// The last byte of a lock that grows with the file.
 pub const TO_END: u64 = i64::MAX as u64;
 
+/// Ranges that there are more once one is set: itself, and the second half of one that it splits.
+const MOST_GROWTH: usize = 2;
+
 /// What a lock forbids others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Kind {
@@ -114,7 +117,7 @@ impl<O: Copy + PartialEq> Locks<O> {
         if let Some(&other) = self.conflict(&wanted) {
             return Err(Refusal::Held(other));
         }
-        if self.growth(&wanted) > room {
+        if room < MOST_GROWTH && self.growth(&wanted) > room {
             return Err(Refusal::Full);
         }
         self.remove(wanted.owner, wanted.first, wanted.last);
@@ -122,7 +125,7 @@ impl<O: Copy + PartialEq> Locks<O> {
         Ok(())
     }
 
-    /// How many ranges more there are once `wanted` is set: two at most.
+    /// How many ranges more there are once `wanted` is set: [`MOST_GROWTH`] at most.
     fn growth(&self, wanted: &Lock<O>) -> usize {
         let (mut more, mut fewer) = (1, 0);
         for lock in self.held[..self.begin_by(wanted.last + 1)].iter().filter(|lock| lock.owner == wanted.owner) {

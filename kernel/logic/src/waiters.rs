@@ -46,6 +46,11 @@ impl<K: Copy + Ord, T> Waiters<K, T> {
         standing
     }
 
+    /// Where the last to arrive under `key` so far stands, at most.
+    pub const fn newest(&self, key: K) -> WaiterSlot<K> {
+        WaiterSlot { key, serial: self.serial }
+    }
+
     /// Takes one out; `None` if it left before.
     pub fn remove(&mut self, standing: &WaiterSlot<K>) -> Option<T> {
         self.standing.remove(standing)

@@ -162,8 +162,9 @@ impl FileLocks {
 
 type Key = (u64, u64);
 
-/// Locks of one file at most: a program that locks every other byte does not fill memory.
-const MOST: usize = 1 << 15;
+/// Locks of one file at most: a program that locks every other byte does not fill memory, nor hold the table for more
+/// than half a millisecond at a time.
+const MOST: usize = 1 << 14;
 
 /// Locks and wake-ups that are looked at while the table is locked.
 const MOST_LOOKS: usize = 1 << 13;

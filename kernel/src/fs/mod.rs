@@ -34,7 +34,7 @@ pub mod walk;
 pub use context::FsContext;
 pub use fdtable::{FdTable, TableSlot};
 pub use file::{FasyncHook, File, Observers, Watcher};
-pub use inode::{Inode, Mapping, PageUse, dentry, file};
+pub use inode::{Inode, Mapping, PageUse, dentry, file, watchers::Watchers};
 pub use mapped::MappedFile;
 pub use path::Path;
 pub use slots::FileSlot;

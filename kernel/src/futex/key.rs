@@ -31,6 +31,11 @@ pub enum Key {
     },
 }
 
+impl Key {
+    /// The first of all.
+    pub const FIRST: Self = Self::Private { space: 0, addr: 0 };
+}
+
 /// What an operation does with the word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {

@@ -1,18 +1,15 @@
 //! Priority-inheritance futexes (`FUTEX_LOCK_PI` and its kin): the word holds the owner, and the kernel hands it over.
 //!
 //! The word holds the owner's thread id, [`WAITERS`] while threads sleep for it, [`OWNER_DIED`] once an owner ended.
-//! Programs take and leave an uncontended one without a call. Waiters hang in one list under one lock, best first:
-//! real-time threads by priority, all others in order of arrival, as Linux sorts them. The owner is not made to run at
-//! a waiter's priority.
+//! Programs take and leave an uncontended one without a call. The waiters of all hang under one lock ([`Waiting`]), of
+//! each futex best first: real-time threads by priority, all others in order of arrival, as Linux sorts them. The owner
+//! is not made to run at a waiter's priority.
 //!
 //! Under that lock nothing faults. An attempt that meets a page that is away or not writable says so ([`Attempt`]); its
 //! caller unlocks, faults the page in for what is needed, and tries again.
 
-use alloc::collections::BTreeMap;
 use alloc::sync::Arc;
-use alloc::vec::Vec;
-use core::ops::Deref;
-use core::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use linux_abi::Errno;
 use machine::addr::UserAddr;
@@ -27,8 +24,10 @@ use crate::task::signal;
 use crate::task::{Task, ThreadRef, Tid, current, tree};
 
 mod heirs;
+mod waiting;
 
 pub use heirs::{owner_died, release_all, renumber};
+use waiting::{Standing, Waiting};
 
 /// The owner's part of the word.
 pub const TID_MASK: u32 = 0x3fff_ffff;
@@ -43,34 +42,19 @@ pub(super) struct Waiter {
     pub(super) key: Key,
     /// Where the word is in the waiter's memory.
     addr: u64,
-    /// The owner's thread id.
-    owner: AtomicU32,
     /// Real-time priority, 0 for none.
     priority: u8,
     granted: AtomicBool,
+    /// Changes under the lock of the waiters.
+    standing: SpinLock<Option<Standing>>,
     /// Granted by the owner's end, and still in the list: the word is to be written by the waiter itself.
     heir: AtomicBool,
-}
-
-/// The waiters, best first, to be looked at as a slice.
-pub(super) struct Waiting {
-    order: Vec<Arc<Waiter>>,
-    /// The same, by their threads: each waits for one futex at most.
-    by_thread: BTreeMap<Tid, Arc<Waiter>>,
-}
-
-impl Deref for Waiting {
-    type Target = [Arc<Waiter>];
-
-    fn deref(&self) -> &[Arc<Waiter>] {
-        &self.order
-    }
 }
 
 /// The waiters, locked.
 pub(super) type List = SpinGuard<'static, Waiting>;
 
-static WAITING: SpinLock<Waiting> = SpinLock::new(Waiting { order: Vec::new(), by_thread: BTreeMap::new() });
+static WAITING: SpinLock<Waiting> = SpinLock::new(Waiting::new());
 /// Their number, readable without the lock.
 static COUNT: AtomicUsize = AtomicUsize::new(0);
 
@@ -108,7 +92,7 @@ pub(super) fn list() -> List {
 
 /// Whether a thread waits for the futex of `key`.
 pub(super) fn is_awaited(key: &Key) -> bool {
-    COUNT.load(Ordering::Relaxed) != 0 && WAITING.lock().iter().any(|waiter| waiter.key == *key)
+    COUNT.load(Ordering::Relaxed) != 0 && WAITING.lock().is_awaited(key)
 }
 
 impl Waiter {
@@ -119,9 +103,9 @@ impl Waiter {
             thread: me.to_arc(),
             key,
             addr,
-            owner: AtomicU32::new(0),
             priority: me.sched.real_time_priority(),
             granted: AtomicBool::new(false),
+            standing: SpinLock::new(None),
             heir: AtomicBool::new(false),
         })
     }
@@ -231,15 +215,14 @@ pub(super) fn attempt(
     if mixed {
         return Err(Errno::EINVAL);
     }
-    let mut same = waiting.iter().filter(|other| other.key == waiter.key);
-    let first = same.clone().find(|other| other.is_heir()).or_else(|| same.next()).cloned();
-    let outcome = match &first {
-        Some(heir) if heir.is_heir() => Ok(heir.thread.tid()),
+    let heir = waiting.heir(&waiter.key).map(|heir| heir.thread.tid());
+    let outcome = match heir.or_else(|| waiting.owner(&waiter.key)) {
+        Some(awaited) if heir.is_some() => Ok(awaited),
         Some(_) if owner == 0 && seen & OWNER_DIED != 0 => {
             exchange(addr, seen, tid | OWNER_DIED | WAITERS).and(Err(Attempt::Taken))
         }
         // A program that writes another owner into a word with waiters is refused.
-        Some(other) if other.owner.load(Ordering::Relaxed) != owner => return Err(Errno::EINVAL),
+        Some(awaited) if awaited != owner => return Err(Errno::EINVAL),
         Some(_) => Ok(owner),
         None if owner == 0 => exchange(addr, seen, tid | seen & OWNER_DIED | mark).and(Err(Attempt::Taken)),
         None => exchange(addr, seen, seen | WAITERS).map(|()| owner),
@@ -260,7 +243,7 @@ pub(super) fn attempt(
             Ok(Attempt::Queued)
         }
         Err(Attempt::Taken) => {
-            rename_owner(waiting, &waiter.key, tid);
+            waiting.rename_owner(&waiter.key, tid);
             Ok(Attempt::Taken)
         }
         Err(failed) => Ok(failed),
@@ -271,8 +254,8 @@ pub(super) fn attempt(
 fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
     let mut at = owner;
     for _ in 0..MOST_IN_A_ROW {
-        let Some(next) = waiting.by_thread.get(&at).filter(|waiter| !waiter.is_granted()) else { return false };
-        at = next.owner.load(Ordering::Relaxed);
+        let Some(next) = waiting.awaited_by(at) else { return false };
+        at = next;
         if at == tid {
             return true;
         }
@@ -281,25 +264,15 @@ fn closes_circle(waiting: &List, owner: Tid, tid: Tid) -> bool {
 }
 
 fn enqueue(waiting: &mut List, waiter: &Arc<Waiter>, owner: Tid) {
-    waiter.owner.store(owner, Ordering::Relaxed);
-    let behind = waiting.iter().position(|other| other.priority < waiter.priority).unwrap_or(waiting.len());
-    waiting.order.insert(behind, waiter.clone());
-    waiting.by_thread.insert(waiter.thread.tid(), waiter.clone());
+    waiting.enqueue(waiter, owner);
     COUNT.store(waiting.len(), Ordering::Relaxed);
 }
 
-fn dequeue(waiting: &mut List, at: usize) -> Arc<Waiter> {
-    let gone = waiting.order.remove(at);
-    waiting.by_thread.remove(&gone.thread.tid());
+/// Takes a waiter out; whether it was in.
+fn dequeue(waiting: &mut List, waiter: &Arc<Waiter>) -> bool {
+    let gone = waiting.dequeue(waiter);
     COUNT.store(waiting.len(), Ordering::Relaxed);
     gone
-}
-
-/// The waiters of `key` wait for `owner` from now on.
-fn rename_owner(waiting: &List, key: &Key, owner: Tid) {
-    for other in waiting.iter().filter(|other| other.key == *key) {
-        other.owner.store(owner, Ordering::Relaxed);
-    }
 }
 
 /// Takes a waiter out; `false` when it was granted the futex meanwhile.
@@ -308,10 +281,7 @@ pub(super) fn leave(waiter: &Arc<Waiter>) -> bool {
     if waiter.is_granted() {
         return false;
     }
-    let at = waiting.iter().position(|queued| Arc::ptr_eq(queued, waiter));
-    let gone = at.map(|at| dequeue(&mut waiting, at));
-    drop(waiting);
-    gone.is_some()
+    dequeue(&mut waiting, waiter)
 }
 
 /// Gives the running thread's futex to the best waiter, or frees it. `EPERM` when it is not the running thread's.
@@ -345,8 +315,7 @@ fn release(me: &Task, addr: u64, key: &Key) -> Result<Attempt, Errno> {
     if seen & TID_MASK != me.tid() {
         return Ok(Attempt::Changed);
     }
-    let known = waiting.iter().find(|waiter| waiter.key == *key).map(|waiter| waiter.owner.load(Ordering::Relaxed));
-    if known.is_some_and(|owner| owner != me.tid()) {
+    if waiting.owner(key).is_some_and(|owner| owner != me.tid()) {
         return Err(Errno::EINVAL);
     }
     Ok(hand_over(&mut waiting, addr, key, seen, 0))
@@ -354,14 +323,14 @@ fn release(me: &Task, addr: u64, key: &Key) -> Result<Attempt, Errno> {
 
 /// Hands the word, which holds `seen`, to the best waiter of `key`, with `mark` in it; `Taken` if that was done.
 fn hand_over(waiting: &mut List, addr: u64, key: &Key, seen: u32, mark: u32) -> Attempt {
-    let best = waiting.iter().position(|waiter| waiter.key == *key && !waiter.is_granted());
-    let tid = best.map(|best| waiting[best].thread.tid());
+    let best = waiting.best(key).cloned();
+    let tid = best.as_ref().map(|best| best.thread.tid());
     if let Err(failed) = exchange(addr, seen, tid.map_or(mark, |tid| tid | WAITERS | mark)) {
         return failed;
     }
-    if let (Some(best), Some(tid)) = (best, tid) {
-        let next = dequeue(waiting, best);
-        rename_owner(waiting, key, tid);
+    if let (Some(next), Some(tid)) = (best, tid) {
+        dequeue(waiting, &next);
+        waiting.rename_owner(key, tid);
         next.grant();
     }
     Attempt::Taken

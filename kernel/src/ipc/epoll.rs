@@ -20,7 +20,7 @@ use machine::sync::SpinLock;
 use machine::time::Nanos;
 
 use crate::fs::file::{File, FileOps};
-use crate::fs::{self, FileSlot, anon};
+use crate::fs::{self, FileSlot, Watchers, anon};
 use crate::mm::frames;
 use crate::sched::breathe;
 use crate::sync::WaitReason;
@@ -42,7 +42,7 @@ pub struct Epoll {
     ready: ReadyList<Item>,
     queue: WaitQueue,
     /// The epolls that watch this one, once for each item.
-    watchers: SpinLock<Vec<Weak<Epoll>>>,
+    watchers: SpinLock<Watchers<Epoll>>,
     /// Whose watches count.
     account: Account,
 }
@@ -57,7 +57,8 @@ struct Item {
     sequence: AtomicU64,
     listed: AtomicBool,
     gone: AtomicBool,
-    _watch: Charge,
+    /// Until it is gone.
+    watch: SpinLock<Option<Charge>>,
 }
 
 /// `fs.epoll.max_user_watches`; `u64::MAX` until it is set.
@@ -103,7 +104,7 @@ pub fn create() -> Result<Arc<File>, Errno> {
         items: SpinLock::new(BTreeMap::new()),
         ready: ReadyList::new(),
         queue: WaitQueue::new(WaitReason::EpollEvent),
-        watchers: SpinLock::new(Vec::new()),
+        watchers: SpinLock::new(Watchers::new()),
         account: current().creds.with(|creds| creds.account.clone()),
     };
     Ok(anon::open_shared("anon_inode:[eventpoll]", Arc::new(EpollFile(Arc::new(epoll))), READ_WRITE, slot))
@@ -145,11 +146,10 @@ impl Item {
     fn unhook(self: &Arc<Self>, file: &File) {
         self.gone.store(true, Release);
         if let Some(inner) = of(file) {
-            let mut watchers = inner.watchers.lock();
-            if let Some(at) = watchers.iter().position(|watcher| Weak::ptr_eq(watcher, &self.epoll)) {
-                watchers.swap_remove(at);
-            }
+            let gone = inner.watchers.lock().remove(self.epoll.as_ptr());
+            drop(gone);
         }
+        drop(self.watch.lock().take());
         file.poll(Some(&mut Waiter::removing(self.clone())));
     }
 }
@@ -198,7 +198,7 @@ impl Epoll {
             sequence: AtomicU64::new(0),
             listed: AtomicBool::new(false),
             gone: AtomicBool::new(false),
-            _watch: watch,
+            watch: SpinLock::new(Some(watch)),
         });
         {
             let mut items = self.items.lock();
@@ -209,7 +209,7 @@ impl Epoll {
             // In one step with the item, so that a removal by another thread finds all of it or nothing.
             file.add_watcher(self);
             if let Some(inner) = of(file) {
-                inner.watchers.lock().push(Arc::downgrade(self));
+                inner.watchers.lock().add(self);
             }
         }
         let ready = file.poll(Some(&mut Waiter::adding(item.clone())));
@@ -252,12 +252,15 @@ impl Epoll {
         Ok(())
     }
 
-    /// Takes an item that is gone from the ready list, where it would count as a watch until the next wait.
+    /// Takes an item that is gone from the ready list, where it would take memory until the next wait.
     fn unlist(&self, item: &Arc<Item>) {
         if !item.listed.load(Acquire) {
             return;
         }
-        drop(self.ready.remove(item));
+        for gone in self.ready.remove(item, |item| item.gone.load(Relaxed)) {
+            drop(gone);
+            breathe();
+        }
     }
 
     /// Whether collecting could find anything.
@@ -354,6 +357,7 @@ impl Epoll {
         for item in items.values() {
             if let Some(file) = item.file.upgrade() {
                 item.unhook(&file);
+                file.remove_watcher(self);
             }
             breathe();
         }
@@ -380,8 +384,19 @@ impl Epoll {
 
     /// The descriptions it watches.
     fn files(&self) -> Vec<Arc<File>> {
-        let items: Vec<Arc<Item>> = self.items.lock().values().cloned().collect();
-        items.iter().filter_map(|item| item.file.upgrade()).collect()
+        let (mut files, mut from) = (Vec::new(), Bound::Unbounded);
+        loop {
+            let before = files.len();
+            let items = self.items.lock();
+            files.extend(items.range((from, Bound::Unbounded)).take(LOOKED_AT).map(|(_, item)| item.clone()));
+            drop(items);
+            match files.last() {
+                Some(last) if files.len() == before + LOOKED_AT => from = Bound::Excluded(last.key),
+                _ => break,
+            }
+            breathe();
+        }
+        files.iter().filter_map(|item| item.file.upgrade()).collect()
     }
 
     fn is_watched(&self) -> bool {
@@ -390,7 +405,7 @@ impl Epoll {
 
     /// The epolls that watch it.
     fn parents(&self) -> Vec<Arc<Epoll>> {
-        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
+        self.watchers.lock().alive()
     }
 }
 
@@ -432,12 +447,19 @@ pub fn of(file: &File) -> Option<&Arc<Epoll>> {
 
 impl fs::Watcher for Epoll {
     fn forget(&self, file: &File) {
-        let mut items = self.items.lock();
-        let gone: Vec<Arc<Item>> = items.extract_if(of_file(file), |_, _| true).map(|(_, item)| item).collect();
-        drop(items);
-        for item in gone {
-            item.unhook(file);
-            self.unlist(&item);
+        loop {
+            let mut items = self.items.lock();
+            let some = items.extract_if(of_file(file), |_, _| true).take(LOOKED_AT);
+            let gone: Vec<Arc<Item>> = some.map(|(_, item)| item).collect();
+            drop(items);
+            for item in &gone {
+                item.unhook(file);
+                self.unlist(item);
+                breathe();
+            }
+            if gone.len() < LOOKED_AT {
+                return;
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 //! A timer that went off is not armed again before it is read or polled: how often it would have gone off is then
 //! reckoned from its clock. So a short interval costs nothing while it is not read.
 
+use alloc::collections::BTreeMap;
 use alloc::sync::{Arc, Weak};
 use alloc::vec::Vec;
 
@@ -15,6 +16,7 @@ use machine::time::Nanos;
 use crate::fs::file::{File, FileOps};
 use crate::fs::io::Sink;
 use crate::fs::{FileSlot, anon};
+use crate::sched::breathe;
 use crate::sched::timer::{Action, Armed, Expire, arm};
 use crate::sync::WaitReason;
 use crate::sync::wait::{WaitQueue, Waiter};
@@ -56,8 +58,8 @@ pub struct Plan {
     pub cancel_on_set: bool,
 }
 
-/// Timers on the wall clock, to be told when it is set.
-static ON_THE_WALL: SpinLock<Vec<Weak<TimerFd>>> = SpinLock::new(Vec::new());
+/// Timers on the wall clock, to be told when it is set, by their addresses.
+static ON_THE_WALL: SpinLock<BTreeMap<usize, Weak<TimerFd>>> = SpinLock::new(BTreeMap::new());
 
 /// Access mode of the description.
 const READ_WRITE: u32 = O_RDWR as u32;
@@ -72,18 +74,17 @@ pub fn create(clock: Clock, wakes: bool, flags: u32) -> Result<Arc<File>, Errno>
         readable: WaitQueue::new(WaitReason::TimerfdExpiry),
     });
     if timer.clock.is_wall() {
-        let mut timers = ON_THE_WALL.lock();
-        timers.retain(|timer| timer.strong_count() > 0);
-        timers.push(Arc::downgrade(&timer));
+        ON_THE_WALL.lock().insert(Arc::as_ptr(&timer).addr(), Arc::downgrade(&timer));
     }
     Ok(anon::open_shared("anon_inode:[timerfd]", Arc::new(TimerFile(timer)), flags | READ_WRITE, slot))
 }
 
 /// The wall clock was set `by` nanoseconds forward (negative: back).
 pub fn wall_moved(by: i64) {
-    let timers: Vec<Arc<TimerFd>> = ON_THE_WALL.lock().iter().filter_map(Weak::upgrade).collect();
+    let timers: Vec<Arc<TimerFd>> = ON_THE_WALL.lock().values().filter_map(Weak::upgrade).collect();
     for timer in timers {
         timer.wall_moved(by);
+        breathe();
     }
 }
 
@@ -191,6 +192,16 @@ impl TimerFd {
         match core::mem::take(&mut state.ticks) {
             0 => None,
             ticks => Some(Ok(ticks)),
+        }
+    }
+}
+
+impl Drop for TimerFd {
+    fn drop(&mut self) {
+        if self.clock.is_wall() {
+            // The list's reference keeps the address from being another's until here.
+            let gone = ON_THE_WALL.lock().remove(&core::ptr::from_ref(self).addr());
+            drop(gone);
         }
     }
 }

@@ -123,6 +123,8 @@ enum Offset {
     Joined,
     /// It is refused with EINVAL.
     Refused,
+    /// There is none: every write is the whole text, with what ends a line in it.
+    Absent,
 }
 
 /// What a name stands for.

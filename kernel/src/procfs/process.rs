@@ -63,11 +63,10 @@ pub(super) fn comm(target: Target) -> Result<Vec<u8>, Errno> {
 }
 
 pub(super) fn set_comm(target: Target, name: &[u8]) -> Result<(), Errno> {
-    let thread = target.thread()?;
-    if thread.process.pid != task::current().pid() {
+    if target.process()?.pid != task::current().pid() {
         return Err(Errno::EINVAL);
     }
-    thread.set_comm(name);
+    target.thread()?.set_comm(name);
     Ok(())
 }
 
@@ -97,9 +96,30 @@ pub(super) fn oom_score_adj(target: Target) -> Result<Vec<u8>, Errno> {
 }
 
 pub(super) fn set_oom_score_adj(target: Target, text: &[u8]) -> Result<(), Errno> {
-    let value: i32 = system::parse(text)?;
+    let value = number(text).ok_or(Errno::EINVAL)?;
     let privileged = task::current().creds.with(|creds| creds.capable(cap::SYS_RESOURCE));
     target.process()?.oom_score.set(value, privileged)
+}
+
+/// The number that `text` is up to its first NUL: octal behind a 0, hexadecimal behind 0x (`kstrtoint` of Linux).
+fn number(text: &[u8]) -> Option<i32> {
+    let text = text.split(|byte| *byte == 0).next()?;
+    let text = core::str::from_utf8(text.trim_ascii()).ok()?;
+    let (sign, digits) = match text.as_bytes().first()? {
+        b'-' => (-1, &text[1..]),
+        b'+' => (1, &text[1..]),
+        _ => (1, text),
+    };
+    let (base, digits) = match digits.as_bytes() {
+        [b'0', b'x' | b'X', _, ..] => (16, &digits[2..]),
+        [b'0', _, ..] => (8, &digits[1..]),
+        _ => (10, digits),
+    };
+    // A second sign would be taken by the parser.
+    if !digits.starts_with(|first: char| first.is_ascii_hexdigit()) {
+        return None;
+    }
+    i64::from_str_radix(digits, base).ok().and_then(|value| i32::try_from(sign * value).ok())
 }
 
 pub(super) fn descriptor_info(target: Target, fd: i32) -> Result<Vec<u8>, Errno> {

@@ -27,6 +27,10 @@ const fn control(name: &'static str, read: super::Read, write: super::Write) -> 
     ProcEntry { name, mode: 0o644, what: Control(read, write, Offset::Unseen) }
 }
 
+const fn name(name: &'static str, read: super::Read, write: super::Write) -> ProcEntry {
+    ProcEntry { name, mode: 0o644, what: Control(read, write, Offset::Absent) }
+}
+
 /// A setting of `/proc/sys`.
 const fn setting(name: &'static str, offset: Offset, read: super::Read, write: super::Write) -> ProcEntry {
     ProcEntry { name, mode: 0o644, what: Control(read, write, offset) }
@@ -157,7 +161,7 @@ pub(super) const PROCESS: &[ProcEntry] = &[
     ProcEntry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cgroup", |_| Ok(b"0::/\n".to_vec())),
     file("cmdline", process::command_line),
-    control("comm", process::comm, process::set_comm),
+    name("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
     memory("environ", 0o400, process::environment),
     link("exe", process::exe),
@@ -185,7 +189,7 @@ pub(super) const PROCESS: &[ProcEntry] = &[
 pub(super) const THREAD: &[ProcEntry] = &[
     ProcEntry { name: "auxv", mode: 0o400, what: AtOpen(process::auxv) },
     file("cmdline", process::command_line),
-    control("comm", process::comm, process::set_comm),
+    name("comm", process::comm, process::set_comm),
     link("cwd", process::cwd),
     memory("environ", 0o400, process::environment),
     link("exe", process::exe),

@@ -34,6 +34,8 @@ pub(super) struct TextFile {
 
 /// The most bytes a control file takes.
 const LONGEST_WRITE: usize = 4096;
+/// The most bytes of a name that are looked at (`TASK_COMM_LEN`, less the end).
+const LONGEST_NAME: usize = 15;
 
 impl TextFile {
     pub(super) fn new(target: Target, origin: Origin) -> Self {
@@ -84,27 +86,35 @@ impl FileOps for TextFile {
 
     fn write(&self, _file: &File, position: u64, source: &mut Source<'_>) -> Result<u64, Errno> {
         let Origin::Table(What::Control(read, write, offset)) = self.origin else { return Err(Errno::EIO) };
-        if source.left() == 0 && offset != Offset::Unseen {
+        if source.left() == 0 && !matches!(offset, Offset::Unseen | Offset::Absent) {
             return Ok(position);
         }
-        let mut bytes = alloc::vec![0; source.left().min(LONGEST_WRITE)];
+        let longest = if offset == Offset::Absent { LONGEST_NAME } else { LONGEST_WRITE };
+        let mut bytes = alloc::vec![0; source.left().min(longest)];
         source.take(&mut bytes)?;
+        if offset == Offset::Absent {
+            source.skip(source.left());
+        }
         let set = |text: &[u8]| self.target.check_there().and_then(|()| write(self.target, text));
         let written = match offset {
             Offset::Ignored if position > 0 => Ok(()),
             Offset::Refused if position > 0 => Err(Errno::EINVAL),
             Offset::Joined => joined(read(self.target)?, position, &bytes).map_or(Ok(()), |text| set(&text)),
+            Offset::Absent => set(&bytes),
             _ => set(bytes.trim_ascii_end()),
         };
         if let Err(error) = written {
-            source.untake(bytes.len());
+            source.untake(source.done());
             return Err(error);
         }
         Ok(position)
     }
 
     fn seeking(&self) -> Seeking {
-        Seeking::Position
+        match self.origin {
+            Origin::Table(What::Control(.., Offset::Absent)) => Seeking::Lines,
+            _ => Seeking::Position,
+        }
     }
 
     fn held_pages(&self) -> usize {

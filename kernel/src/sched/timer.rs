@@ -2,7 +2,7 @@
 //!
 //! Each processor has its own set. The hardware timer interrupt only marks it due; [`expire`] runs in thread context,
 //! and leaves at least half of the processor's time to its threads however many timers there are and however soon they
-//! repeat.
+//! repeat: those of one instant are handled for [`LONGEST_RUN`] at a time.
 
 use alloc::sync::Arc;
 
@@ -61,6 +61,10 @@ pub fn any_armed() -> bool {
 
 /// Rounds of one call of [`expire`] at most: timers that become due meanwhile belong to the next.
 const ROUNDS: u32 = 3;
+/// How long timers are handled before threads have their share.
+const LONGEST_RUN: Nanos = 500_000;
+/// Timers that are handled between two looks at the clock.
+const UNWATCHED: u32 = 16;
 /// The longest a timer that is due waits for threads to have had their share.
 const LONGEST_PAUSE: Nanos = 100_000_000;
 
@@ -69,6 +73,7 @@ const LONGEST_PAUSE: Nanos = 100_000_000;
 pub fn expire(here: &'static Cpu) {
     let begun = now();
     let mut until = begun;
+    let mut handled: u32 = 0;
     for _ in 0..ROUNDS {
         while let Some(action) = { here.timers.lock().pop_due(until) } {
             match action {
@@ -76,6 +81,11 @@ pub fn expire(here: &'static Cpu) {
                     sched::wake(&thread);
                 }
                 Action::Fire(timer) => timer.expire(),
+            }
+            handled += 1;
+            if handled.is_multiple_of(UNWATCHED) && now() - begun > LONGEST_RUN {
+                pause(here, begun);
+                return;
             }
         }
         let next = here.timers.lock().next();
@@ -86,5 +96,11 @@ pub fn expire(here: &'static Cpu) {
             return;
         }
     }
-    sched::arm_by(here, until + (until - begun).min(LONGEST_PAUSE));
+    pause(here, begun);
+}
+
+/// Leaves the timers that are due until threads had as much time as was spent on timers since `begun`.
+fn pause(here: &Cpu, begun: Nanos) {
+    let now = now();
+    sched::arm_by(here, now + (now - begun).min(LONGEST_PAUSE));
 }

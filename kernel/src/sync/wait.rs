@@ -6,7 +6,8 @@
 //!
 //! Three kinds of waiters: [`WaitQueue::wait`] for one queue, [`Waiter`] for several at once (poll), and [`Wake`] hooks
 //! that stay queued until they are taken out (epoll). Hooks run after the queue is unlocked: one that is taken out at
-//! that moment may still run once.
+//! that moment may still run once. A user may have tens of thousands of each in one queue: it is unlocked after every
+//! [`BATCH`] of them.
 //!
 //! Threads that wait for one thing each of them can take (a connection, a message) wait exclusively
 //! ([`WaitQueue::wait_exclusive`]): [`WaitQueue::wake_one`] wakes the one that has waited longest, besides all that do
@@ -17,6 +18,7 @@ use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
+use core::ops::Bound;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 use linux_abi::Errno;
@@ -70,6 +72,9 @@ pub trait Wake: Send + Sync {
     /// Names the hook among all hooks ([`HookId::new`]).
     fn id(&self) -> HookId;
 }
+
+/// Waiters that are woken while a queue is locked.
+const BATCH: usize = 64;
 
 /// Names a hook; hooks of a queue run in this order, that of their creation.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -149,6 +154,14 @@ impl Hooks {
         usize::from(self.first.is_some()) + self.more.len()
     }
 
+    /// The first that is not among the first [`BATCH`] of `more`, and the last.
+    fn after_batch(&self) -> Option<(HookId, HookId)> {
+        if self.more.len() <= BATCH {
+            return None;
+        }
+        Some((*self.more.keys().nth(BATCH)?, *self.more.last_key_value()?.0))
+    }
+
     fn insert(&mut self, hook: Arc<dyn Wake>) -> Option<Arc<dyn Wake>> {
         let is_first = self.first.as_ref().map_or(self.more.is_empty(), |first| first.id() == hook.id());
         if is_first { self.first.replace(hook) } else { self.more.insert(hook.id(), hook) }
@@ -168,17 +181,18 @@ impl Entries {
         self.threads.len() + self.hooks.as_ref().map_or(0, |hooks| hooks.len())
     }
 
-    /// Wakes all threads but those that wait exclusively, and the first of these.
-    fn wake_one_of_many(&mut self) {
-        let mut exclusive_woken = false;
-        self.threads.retain(|sleeper| {
-            let stays = sleeper.exclusive && exclusive_woken;
-            if !stays {
-                exclusive_woken |= sleeper.exclusive;
+    /// Looks at the first `count` threads: wakes all but those that wait exclusively, and the first of these unless
+    /// `exclusive_woken`. Those that stay are the last then.
+    fn wake_some(&mut self, count: usize, exclusive_woken: &mut bool) {
+        for _ in 0..count {
+            let Some(sleeper) = self.threads.pop_front() else { return };
+            if sleeper.exclusive && *exclusive_woken {
+                self.threads.push_back(sleeper);
+            } else {
+                *exclusive_woken |= sleeper.exclusive;
                 sched::wake(&sleeper.thread);
             }
-            stays
-        });
+        }
     }
 }
 
@@ -200,9 +214,14 @@ impl WaitQueue {
     #[inline(never)]
     fn wake_all_queued(&self) {
         let mut entries = self.entries.lock();
-        for sleeper in entries.threads.drain(..) {
-            sched::wake(&sleeper.thread);
+        // Those that come meanwhile have seen what they are woken for.
+        let mut left = entries.threads.len();
+        while left > BATCH {
+            entries.threads.drain(..BATCH).for_each(|sleeper| _ = sched::wake(&sleeper.thread));
+            entries = self.relock(entries);
+            left = (left - BATCH).min(entries.threads.len());
         }
+        entries.threads.drain(..left).for_each(|sleeper| _ = sched::wake(&sleeper.thread));
         self.finish_waking(entries);
     }
 
@@ -218,7 +237,13 @@ impl WaitQueue {
     fn wake_one_queued(&self) {
         let mut entries = self.entries.lock();
         if entries.threads.len() > 1 {
-            entries.wake_one_of_many();
+            let (mut left, mut exclusive_woken) = (entries.threads.len(), false);
+            while left > BATCH {
+                entries.wake_some(BATCH, &mut exclusive_woken);
+                entries = self.relock(entries);
+                left -= BATCH;
+            }
+            entries.wake_some(left, &mut exclusive_woken);
         } else if let Some(sleeper) = entries.threads.pop_front() {
             sched::wake(&sleeper.thread);
         }
@@ -250,12 +275,43 @@ impl WaitQueue {
     #[inline]
     fn finish_waking(&self, entries: SpinGuard<'_, Entries>) {
         let mut woken = Woken::default();
+        let mut further = None;
         if let Some(hooks) = &entries.hooks {
-            hooks.first.iter().chain(hooks.more.values()).for_each(|hook| woken.push(hook));
+            hooks.first.iter().chain(hooks.more.values().take(BATCH)).for_each(|hook| woken.push(hook));
+            further = hooks.after_batch();
         }
         self.waiting.store(entries.len() as u32, Ordering::SeqCst);
         drop(entries);
         woken.run();
+        if let Some((next, last)) = further {
+            self.wake_further(next, last);
+        }
+    }
+
+    /// Runs the hooks from `next` to `last`.
+    #[cold]
+    fn wake_further(&self, next: HookId, last: HookId) {
+        let mut next = Bound::Included(next);
+        loop {
+            let entries = self.entries.lock();
+            let Some(hooks) = &entries.hooks else { return };
+            let some = hooks.more.range((next, Bound::Included(last))).take(BATCH);
+            let batch: Vec<Arc<dyn Wake>> = some.map(|(_, hook)| hook.clone()).collect();
+            drop(entries);
+            batch.iter().for_each(|hook| hook.wake());
+            match batch.last().map(|hook| hook.id()) {
+                Some(ran) if ran < last => next = Bound::Excluded(ran),
+                _ => return,
+            }
+        }
+    }
+
+    /// Lets others have the queue.
+    #[cold]
+    fn relock<'q>(&'q self, entries: SpinGuard<'q, Entries>) -> SpinGuard<'q, Entries> {
+        self.waiting.store(entries.len() as u32, Ordering::SeqCst);
+        drop(entries);
+        self.entries.lock()
     }
 
     /// Whether anything waits. Exact only under the caller's own lock.

@@ -18,7 +18,7 @@ use super::file_open::{fd_limit, install};
 use super::lookup::{Walker, only};
 use super::{Call, Calls, SysResult};
 use crate::fs::attr::S_IFREG;
-use crate::fs::file::{File, Seeking};
+use crate::fs::file::File;
 use crate::fs::filelock::{self, Family, Owner};
 use crate::ipc::eventfd;
 use crate::ipc::pipe::{self, PipeEnd};
@@ -209,7 +209,7 @@ fn read_lock(call: &Call<'_>, file: &File) -> Result<Wanted, Errno> {
     let [head, start, length, pid] = read_words::<4>(call.arg(2))?;
     let base = match head >> 16 & 0xffff {
         0 => 0,
-        1 if file.seeking() == Seeking::Position => file.position() as i64,
+        1 if file.seeking().has_position() => file.position() as i64,
         1 => 0,
         2 => file.inode().size() as i64,
         _ => return Err(Errno::EINVAL),

@@ -163,7 +163,7 @@ fn lseek(call: &mut Call<'_>) -> SysResult {
     match file.seeking() {
         Seeking::Stream => return Err(Errno::ESPIPE),
         Seeking::Ignored | Seeking::Nowhere => return Ok(0),
-        Seeking::Position => {}
+        Seeking::Position | Seeking::Lines => {}
     }
     let offset = call.long(1);
     let base = match call.word(2) {

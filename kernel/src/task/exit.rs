@@ -106,7 +106,7 @@ fn leave_session(process: &Arc<Process>) {
 }
 
 fn orphan_children(process: &Arc<Process>) {
-    if let Some((heir, orphans)) = tree::reparent_children(process) {
+    while let Some((heir, orphans)) = tree::reparent_children(process) {
         for orphan in &orphans {
             announce_parents_death(orphan);
             sched::breathe();

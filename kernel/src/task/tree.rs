@@ -2,6 +2,9 @@
 //!
 //! Two locks, that of threads taken inside that of processes: a thread that starts, or ends without children, needs the
 //! first alone. A process enters when it is forked and leaves when it is reaped; a thread leaves when it ends.
+//!
+//! A user may have tens of thousands of processes, in one group or as the children of one, and all others need this
+//! lock: a search looks at a few hundred of them at most before it lets others have it.
 
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::sync::{Arc, Weak};
@@ -14,14 +17,20 @@ use machine::describe::Entry;
 use machine::sync::{Holder, SpinLock};
 
 use super::process::Phase;
-use super::process::family::{Family, Identity, TreeKey};
+use super::process::family::{Identity, TreeKey};
 use super::{PID_MAX, Pid, Process, Thread, ThreadRef, Tid};
+use crate::sched;
 
 /// Ids below this are not reused after the numbers wrapped around.
 const FIRST_REUSED: u32 = 300;
 
+/// Processes that are looked at while the tree is locked.
+const LOOKED_AT: usize = 256;
+
 struct Tree {
     nodes: BTreeMap<Pid, Node>,
+    /// The processes by their groups, as [`member`] numbers them.
+    members: BTreeSet<u64>,
     last: u32,
     /// Ids that were chosen for processes or threads which are not entered yet.
     chosen: Vec<Pid>,
@@ -33,12 +42,13 @@ struct Tree {
 
 struct Node {
     process: Arc<Process>,
-    /// Each behind its [`Family::parent_thread`]: a thread that ends looks at its own alone.
+    /// Each behind its `Family::parent_thread`: a thread that ends looks at its own alone.
     children: BTreeSet<(Tid, Pid)>,
 }
 
 static TREE: SpinLock<Tree> = SpinLock::new(Tree {
     nodes: BTreeMap::new(),
+    members: BTreeSet::new(),
     last: 0,
     chosen: Vec::new(),
     relations: Relations { first: Pid::MAX, taken: [0; RELATED / 64] },
@@ -73,6 +83,11 @@ pub static FIELDS: [Entry; 17] = [
     Entry::number("map.count", 0x10),
 ];
 
+/// A process of a group as one number, which is compared at once: the group's above its own.
+fn member(pgid: Pid, pid: Pid) -> u64 {
+    u64::from(pgid) << 32 | u64::from(pid)
+}
+
 fn enter_thread(thread: &ThreadRef) {
     let mut threads = THREADS.lock();
     threads.insert(thread.tid(), thread.clone());
@@ -94,9 +109,18 @@ pub fn find_process<T>(mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Opt
     TREE.lock().nodes.values().find_map(|node| visit(&node.process))
 }
 
-/// Every process, zombies included, by rising id.
+/// Every process, zombies included, by rising id. Others run in between.
 pub fn all_processes() -> Vec<Arc<Process>> {
-    TREE.lock().nodes.values().map(|node| node.process.clone()).collect()
+    let mut all: Vec<Arc<Process>> = Vec::new();
+    loop {
+        let from = all.last().map_or(0, |process| process.pid + 1);
+        let before = all.len();
+        all.extend(TREE.lock().nodes.range(from..).take(LOOKED_AT).map(|(_, node)| node.process.clone()));
+        if all.len() < before + LOOKED_AT {
+            return all;
+        }
+        sched::breathe();
+    }
 }
 
 /// The process with the smallest id at or above `from`, for listings.
@@ -153,20 +177,34 @@ pub fn last_pid() -> Pid {
     TREE.lock().last
 }
 
-/// Every live member of the group with this number.
+/// Every live member of the group with this number. Others run in between.
 pub fn group_members(pgid: Pid) -> Vec<Arc<Process>> {
-    members(|process| process.pgid() == pgid)
+    members(pgid, |_| true)
 }
 
-/// Every live member of this very group.
+/// Every live member of this very group. Others run in between.
 pub fn members_of(group: Identity) -> Vec<Arc<Process>> {
-    members(|process| process.family.group_identity() == group)
+    members(group.id(), |process| process.family.group_identity() == group)
 }
 
-fn members(is_member: impl Fn(&Process) -> bool) -> Vec<Arc<Process>> {
-    let tree = TREE.lock();
-    let members = tree.nodes.values().filter(|node| is_member(&node.process) && !node.process.is_zombie());
-    members.map(|node| node.process.clone()).collect()
+fn members(pgid: Pid, is_member: impl Fn(&Process) -> bool) -> Vec<Arc<Process>> {
+    let mut found = Vec::new();
+    let mut from = 0;
+    loop {
+        let tree = TREE.lock();
+        let mut looked = 0;
+        for process in tree.group(pgid, from).take(LOOKED_AT) {
+            (looked, from) = (looked + 1, process.pid + 1);
+            if is_member(process) && !process.is_zombie() {
+                found.push(process.clone());
+            }
+        }
+        drop(tree);
+        if looked < LOOKED_AT {
+            return found;
+        }
+        sched::breathe();
+    }
 }
 
 /// What has a number now.
@@ -189,10 +227,29 @@ pub fn named(id: Pid) -> Option<Named> {
     if let Some(thread) = THREADS.lock().get(&id) {
         return Some(Named::Thread(Arc::downgrade(thread)));
     }
-    let families = || tree.nodes.values().map(|node| &node.process.family);
-    let group = families().map(Family::group_identity).find(|group| group.id() == id);
-    let is_session = || families().any(|family| family.with_session(|session| session.id == id));
-    group.map(Named::Process).or_else(|| is_session().then_some(Named::Session))
+    let group = tree.group(id, 0).next().map(|process| process.family.group_identity());
+    drop(tree);
+    group.map(Named::Process).or_else(|| is_session(id).then_some(Named::Session))
+}
+
+/// Whether a process is in the session with this number. Others run in between.
+fn is_session(id: Pid) -> bool {
+    let mut from = 0;
+    loop {
+        let tree = TREE.lock();
+        let mut looked = 0;
+        for (pid, node) in tree.nodes.range(from..).take(LOOKED_AT) {
+            (looked, from) = (looked + 1, pid + 1);
+            if node.process.family.with_session(|session| session.id == id) {
+                return true;
+            }
+        }
+        drop(tree);
+        if looked < LOOKED_AT {
+            return false;
+        }
+        sched::breathe();
+    }
 }
 
 /// An id that [`allocate_this`] took, kept from others until this is dropped.
@@ -296,6 +353,7 @@ pub fn add_process(process: &Arc<Process>, maker: Tid, sibling: Option<&Process>
         node.children.insert((process.family.parent_thread(), process.pid));
         node.process.family.set_children(&tree.key, node.children.len());
     }
+    tree.members.insert(member(process.pgid(), process.pid));
     tree.nodes.insert(process.pid, Node { process: process.clone(), children: BTreeSet::new() });
 }
 
@@ -338,6 +396,7 @@ impl Tree {
                 node.children.remove(child);
             }
             node.children.extend(own.iter().map(|(_, child)| (heir, *child)));
+            node.process.family.count_move(&self.key);
         }
         let moved: Vec<_> = own.iter().filter_map(|(_, pid)| Some(self.nodes.get(pid)?.process.clone())).collect();
         for child in &moved {
@@ -361,11 +420,38 @@ pub fn take_over(thread: &Thread) {
     tree.adopt(pid, &all, pid);
 }
 
-/// Looks through the children of `pid` until `visit` gives something; whether there were any it was asked about.
+/// Looks through the children of `pid` until `visit` gives something. Others run in between: a child that comes
+/// meanwhile may be passed over.
 pub fn find_child<T>(pid: Pid, mut visit: impl FnMut(&Arc<Process>) -> Option<T>) -> Option<T> {
+    let (mut from, mut moves) = ((0, 0), None);
+    loop {
+        let tree = TREE.lock();
+        let node = tree.nodes.get(&pid)?;
+        let now = node.process.family.moves();
+        if moves.replace(now).is_some_and(|before| before != now) {
+            from = (0, 0);
+        }
+        let mut looked = 0;
+        for (tid, child) in node.children.range(from..).take(LOOKED_AT) {
+            (looked, from) = (looked + 1, (*tid, child + 1));
+            let found = tree.nodes.get(child).and_then(|child| visit(&child.process));
+            if found.is_some() {
+                return found;
+            }
+        }
+        drop(tree);
+        if looked < LOOKED_AT {
+            return None;
+        }
+        sched::breathe();
+    }
+}
+
+/// Looks at the process `child`, if it is a child of `pid`.
+pub fn find_this_child<T>(pid: Pid, child: Pid, visit: impl FnOnce(&Arc<Process>) -> Option<T>) -> Option<T> {
     let tree = TREE.lock();
-    let node = tree.nodes.get(&pid)?;
-    node.children.iter().find_map(|(_, child)| visit(&tree.nodes.get(child)?.process))
+    let process = &tree.nodes.get(&child)?.process;
+    if process.ppid() == pid { visit(process) } else { None }
 }
 
 /// Takes a reaped process out. Whether it was still there.
@@ -373,6 +459,7 @@ pub fn remove_process(pid: Pid) -> bool {
     let mut guard = TREE.lock();
     let tree = &mut *guard;
     let Some(gone) = tree.nodes.remove(&pid) else { return false };
+    tree.members.remove(&member(gone.process.pgid(), pid));
     let parent = gone.process.ppid();
     if let Some(node) = tree.nodes.get_mut(&parent)
         && node.children.remove(&(gone.process.family.parent_thread(), pid))
@@ -387,15 +474,17 @@ pub fn remove_process(pid: Pid) -> bool {
     true
 }
 
-/// Gives the children of a dying process to the nearest subreaper or init; the new parent, and the children.
+/// Gives some of the children of a dying process to the nearest subreaper or init; the new parent, and the children.
+/// `None` once there are no more: its last thread asks, so that none but siblings of children left ([`add_process`])
+/// come meanwhile.
 pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Process>>)> {
-    // Its last thread asks: of those that could make or reap children none is left.
     if !dying.family.has_children() {
         return None;
     }
     let tree = &mut *TREE.lock();
-    let orphans = core::mem::take(&mut tree.nodes.get_mut(&dying.pid)?.children);
-    dying.family.set_children(&tree.key, 0);
+    let node = tree.nodes.get_mut(&dying.pid)?;
+    let orphans: Vec<_> = node.children.extract_if(.., |_| true).take(LOOKED_AT).collect();
+    dying.family.set_children(&tree.key, node.children.len());
     if orphans.is_empty() {
         return None;
     }
@@ -423,33 +512,41 @@ pub fn reparent_children(dying: &Process) -> Option<(Arc<Process>, Vec<Arc<Proce
 /// Whether a group is orphaned: no member has a parent in another group of the same session.
 pub fn is_orphaned(pgid: Pid) -> bool {
     let tree = TREE.lock();
-    !tree.nodes.values().any(|node| node.process.pgid() == pgid && tree.anchors(&node.process))
+    !tree.group(pgid, 0).any(|process| tree.anchors(process))
 }
 
 /// The members of those of `groups` that are orphaned, as if `without` did not exist, and have a stopped member. Looks
-/// at each process a few times, however many the groups are.
+/// at each member a few times; others run in between.
 pub fn left_stopped(groups: &BTreeSet<Pid>, without: Pid) -> Vec<Arc<Process>> {
-    let tree = TREE.lock();
-    let processes = || tree.nodes.values().map(|node| &node.process);
-    let mut stopped = BTreeSet::new();
-    for process in processes().filter(|process| groups.contains(&process.pgid()) && process.pid != without) {
-        if process.life.phase() == Phase::Stopped {
-            stopped.insert(process.pgid());
+    let mut found = Vec::new();
+    for group in groups {
+        let tree = TREE.lock();
+        let members = || tree.group(*group, 0).filter(|process| process.pid != without);
+        if members().any(|process| process.life.phase() == Phase::Stopped)
+            && !members().any(|process| tree.anchors(process))
+        {
+            found.extend(members().filter(|process| !process.is_zombie()).cloned());
         }
+        drop(tree);
+        sched::breathe();
     }
-    if stopped.is_empty() {
-        return Vec::new();
-    }
-    for process in processes().filter(|process| process.pid != without) {
-        let group = process.pgid();
-        if stopped.contains(&group) && tree.anchors(process) {
-            stopped.remove(&group);
-        }
-    }
-    processes().filter(|process| stopped.contains(&process.pgid()) && !process.is_zombie()).cloned().collect()
+    found
 }
 
 impl Tree {
+    /// The processes of a group from the id `from` on, zombies included.
+    fn group(&self, pgid: Pid, from: Pid) -> impl Iterator<Item = &Arc<Process>> {
+        let members = self.members.range(member(pgid, from)..=member(pgid, Pid::MAX));
+        members.filter_map(|member| self.nodes.get(&(*member as Pid)).map(|node| &node.process))
+    }
+
+    /// Changes the group of `process` by `change`.
+    fn regroup(&mut self, process: &Process, change: impl FnOnce(&TreeKey)) {
+        self.members.remove(&member(process.pgid(), process.pid));
+        change(&self.key);
+        self.members.insert(member(process.pgid(), process.pid));
+    }
+
     /// Whether a process keeps its group from being orphaned.
     fn anchors(&self, process: &Process) -> bool {
         let Some(parent) = self.nodes.get(&process.ppid()).map(|node| &node.process) else { return false };
@@ -459,8 +556,8 @@ impl Tree {
 
 /// `setpgid`: moves `target` (itself or a child of `caller`) to group `pgid`.
 pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> {
-    let tree = TREE.lock();
-    let process = &tree.nodes.get(&target).ok_or(Errno::ESRCH)?.process;
+    let mut tree = TREE.lock();
+    let process = tree.nodes.get(&target).ok_or(Errno::ESRCH)?.process.clone();
     if process.pid != caller.pid {
         if process.ppid() != caller.pid {
             return Err(Errno::ESRCH);
@@ -478,19 +575,20 @@ pub fn set_group(caller: &Process, target: Pid, pgid: Pid) -> Result<(), Errno> 
     let group = if pgid == process.pid {
         process.family.identity()
     } else {
-        let is_member = |node: &&Node| node.process.pgid() == pgid && node.process.sid() == caller.sid();
-        tree.nodes.values().find(is_member).ok_or(Errno::EPERM)?.process.family.group_identity()
+        // All of a group are in one session.
+        let member = tree.group(pgid, 0).next().filter(|member| member.sid() == caller.sid());
+        member.ok_or(Errno::EPERM)?.family.group_identity()
     };
-    process.family.join_group(&tree.key, group);
+    tree.regroup(&process, |key| process.family.join_group(key, group));
     Ok(())
 }
 
 /// `setsid`: makes `process` the leader of a new session and group.
 pub fn new_session(process: &Process) -> Result<Pid, Errno> {
-    let tree = TREE.lock();
-    if tree.nodes.values().any(|node| node.process.pgid() == process.pid) {
+    let mut tree = TREE.lock();
+    if tree.group(process.pid, 0).next().is_some() {
         return Err(Errno::EPERM);
     }
-    process.family.lead_session(&tree.key);
+    tree.regroup(process, |key| process.family.lead_session(key));
     Ok(process.pid)
 }

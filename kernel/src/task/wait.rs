@@ -100,7 +100,7 @@ fn scan_until_reaped(me: &Task, wanted: &Wanted) -> Scan {
 
 fn scan(me: &Task, wanted: &Wanted) -> Scan {
     let mut any = false;
-    let found = tree::find_child(me.process.pid, |child| {
+    let look = |child: &Arc<Process>| {
         let matches = match wanted.which {
             Which::Any => true,
             Which::Process(pid) => child.pid == pid,
@@ -123,7 +123,12 @@ fn scan(me: &Task, wanted: &Wanted) -> Scan {
         any = true;
         let change = child.life.report(wanted.changes, wanted.keep)?;
         Some((child.clone(), change))
-    });
+    };
+    let found = match wanted.which {
+        Which::Process(pid) => tree::find_this_child(me.process.pid, pid, look),
+        Which::This(identity) => tree::find_this_child(me.process.pid, identity.id(), look),
+        Which::Any | Which::Group(_) => tree::find_child(me.process.pid, look),
+    };
     match found {
         Some((process, change)) => {
             let uid = process.threads.creds().map_or(0, |creds| creds.uid);

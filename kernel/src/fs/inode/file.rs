@@ -4,7 +4,8 @@
 //! [`FileOps`]. Operations move bytes into a [`Sink`] or out of a [`Source`], which count: an error after the first
 //! byte is not an error of the call (read(2), write(2)).
 
-use alloc::sync::{Arc, Weak};
+use alloc::boxed::Box;
+use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::any::Any;
 use core::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,6 +15,7 @@ use linux_abi::flags::file as abi;
 pub use linux_abi::numbers::O_ACCMODE;
 use machine::sync::{Once, SpinLock};
 
+use super::watchers::Watchers;
 use super::{Emit, Inode};
 use crate::fs::attr;
 use crate::fs::filelock::{self, Lockable};
@@ -34,12 +36,22 @@ const OPEN_ONLY: u32 = (abi::O_CREAT | abi::O_EXCL | abi::O_NOCTTY | abi::O_TRUN
 pub enum Seeking {
     /// Bytes have offsets: regular files, most of `/proc`.
     Position,
+    /// Bytes are read at offsets; a write begins at none and pwrite is ESPIPE: names in `/proc`.
+    Lines,
     /// lseek succeeds and does nothing: `/dev/null`, terminals in Linux's sense are not among these.
     Ignored,
     /// lseek succeeds and does nothing, pread is ESPIPE: event descriptors.
     Nowhere,
     /// lseek and pread are ESPIPE: pipes, sockets, terminals.
     Stream,
+}
+
+impl Seeking {
+    /// Whether reads move the position.
+    #[inline]
+    pub fn has_position(self) -> bool {
+        matches!(self, Self::Position | Self::Lines)
+    }
 }
 
 /// The position that stands for the end of the file, whichever that is when the write begins.
@@ -169,7 +181,8 @@ pub struct File {
     /// The signal that readiness sends; there once it was asked for.
     fasync: Once<Arc<<Kwab as Observers>::Fasync>>,
     watched: AtomicBool,
-    watchers: SpinLock<Vec<Weak<<Kwab as Observers>::Epoll>>>,
+    /// Behind a pointer, as most have none.
+    watchers: SpinLock<Option<Box<Watchers<<Kwab as Observers>::Epoll>>>>,
     hold: Hold,
     _slot: FileSlot,
 }
@@ -196,7 +209,7 @@ impl File {
             has_locks: AtomicBool::new(false),
             fasync: Once::new(),
             watched: AtomicBool::new(false),
-            watchers: SpinLock::new(Vec::new()),
+            watchers: SpinLock::new(None),
             hold,
             _slot: slot,
         })
@@ -276,7 +289,7 @@ impl File {
         if !self.is_readable() {
             return Err(Errno::EBADF);
         }
-        if self.seeking != Seeking::Position {
+        if !self.seeking.has_position() {
             let result = self.ops.read(self, 0, sink);
             return outcome(sink.done(), result);
         }
@@ -330,7 +343,7 @@ impl File {
 
     /// pwrite: writes at `position`; the file's own does not move.
     pub fn write_at(&self, position: u64, source: &mut Source<'_>) -> Result<usize, Errno> {
-        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere) {
+        if matches!(self.seeking, Seeking::Stream | Seeking::Nowhere | Seeking::Lines) {
             return Err(self.has_no_positions());
         }
         if !self.is_writable() {
@@ -399,9 +412,11 @@ impl File {
 
     /// Notes that `epoll` watches this description, so that it is told of the last close.
     pub fn add_watcher(&self, epoll: &Arc<<Kwab as Observers>::Epoll>) {
-        let mut watchers = self.watchers.lock();
-        watchers.retain(|other| other.strong_count() > 0 && !core::ptr::eq(other.as_ptr(), Arc::as_ptr(epoll)));
-        watchers.push(Arc::downgrade(epoll));
+        let mut guard = self.watchers.lock();
+        let watchers = guard.get_or_insert_default();
+        if !watchers.has(Arc::as_ptr(epoll)) {
+            watchers.add(epoll);
+        }
         self.watched.store(true, Relaxed);
     }
 
@@ -419,7 +434,8 @@ impl File {
 
     /// Forgets that `epoll` watches this description.
     pub fn remove_watcher(&self, epoll: &<Kwab as Observers>::Epoll) {
-        self.watchers.lock().retain(|other| !core::ptr::eq(other.as_ptr(), epoll));
+        let gone = self.watchers.lock().as_mut().and_then(|watchers| watchers.remove(epoll));
+        drop(gone);
     }
 
     /// The epolls that watch this description.
@@ -427,7 +443,7 @@ impl File {
         if !self.watched.load(Relaxed) {
             return Vec::new();
         }
-        self.watchers.lock().iter().filter_map(Weak::upgrade).collect()
+        self.watchers.lock().as_ref().map_or(Vec::new(), |watchers| watchers.alive())
     }
 
     /// Has [`FileOps::closed`] called for every descriptor that is closed from now on.
@@ -472,8 +488,8 @@ impl Lockable for File {
 impl Drop for File {
     fn drop(&mut self) {
         if self.watched.load(Relaxed) {
-            let watchers = core::mem::take(&mut *self.watchers.lock());
-            for epoll in watchers.iter().filter_map(Weak::upgrade) {
+            let watchers = self.watchers.lock().take();
+            for epoll in watchers.iter().flat_map(|watchers| watchers.alive()) {
                 epoll.forget(self);
             }
         }

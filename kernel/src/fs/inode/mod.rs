@@ -20,6 +20,7 @@ use crate::mm::{ReverseMap, TemplateSlot};
 
 pub mod dentry;
 pub mod file;
+pub mod watchers;
 
 use dentry::Dentry;
 use file::FileOps;

@@ -11,7 +11,7 @@ use machine::addr::UserAddr;
 use machine::user;
 
 use super::{Attempt, Key, List, OWNER_DIED, TID_MASK, WAITERS, Waiter, dequeue, exchange, hand_over, list, prepare};
-use super::{load, make_writable, rename_owner};
+use super::{load, make_writable};
 use crate::sched;
 use crate::task::{Task, Tid};
 
@@ -21,19 +21,19 @@ const ATTEMPTS: u32 = 1000;
 /// The running thread ends, or (`exec`) executes another program: what others wait for and it still has goes to them,
 /// also where a program's own clean-up has already emptied the word. One that ends is waited for no more.
 pub fn release_all(me: &Task, exec: bool) {
-    // Others may queue again for a thread that executes a program, for as long as they like.
-    let is_mine = |waiter: &Arc<Waiter>| waiter.owner.load(Ordering::Relaxed) == me.tid() && !waiter.is_granted();
     if !exec {
         // Under the lock under which others look at it before they queue.
         let _waiting = list();
         me.pi_released.store(true, Ordering::Relaxed);
     }
-    let rounds = if exec { list().iter().filter(|waiter| is_mine(waiter)).count() } else { usize::MAX };
+    // Others may queue again for a thread that executes a program, for as long as they like.
+    let rounds = if exec { list().owned_by(me.tid()).count() } else { usize::MAX };
     for _ in 0..rounds {
         sched::breathe();
         let held = {
             let waiting = list();
-            waiting.iter().find(|waiter| is_mine(waiter)).map(|waiter| (waiter.addr, waiter.key))
+            let best = waiting.owned_by(me.tid()).find_map(|key| waiting.best(&key));
+            best.map(|waiter| (waiter.addr, waiter.key))
         };
         let Some((addr, key)) = held else { return };
         // A waiter may be in another space, a copy of this one for instance: that word is for it to write.
@@ -48,8 +48,15 @@ pub fn release_all(me: &Task, exec: bool) {
 /// The owner `old`, which executes a program, goes on as `new`. Its words still have the old number, so that no thread
 /// queues for them meanwhile.
 pub fn renumber(old: Tid, new: Tid) {
-    for waiter in list().iter().filter(|waiter| waiter.owner.load(Ordering::Relaxed) == old) {
-        waiter.owner.store(new, Ordering::Relaxed);
+    if old == new {
+        return;
+    }
+    loop {
+        let mut waiting = list();
+        let Some(key) = waiting.owned_by(old).next() else { return };
+        waiting.rename_owner(&key, new);
+        drop(waiting);
+        sched::breathe();
     }
 }
 
@@ -94,11 +101,7 @@ fn pass_on(me: &Task, addr: u64, key: &Key, or_free: bool) -> bool {
 
 /// Makes the best waiter of `key` the heir of `owner`.
 fn appoint(waiting: &mut List, key: &Key, owner: u32) {
-    let best = waiting
-        .iter()
-        .find(|waiter| waiter.key == *key && !waiter.is_granted() && waiter.owner.load(Ordering::Relaxed) == owner);
-    let Some(heir) = best.cloned() else { return };
-    rename_owner(waiting, key, heir.thread.tid());
+    let Some(heir) = waiting.appoint(key, owner) else { return };
     heir.heir.store(true, Ordering::Relaxed);
     heir.grant();
 }
@@ -110,14 +113,13 @@ pub(super) fn claim(waiter: &Arc<Waiter>) -> Result<(), Errno> {
     loop {
         let failed = {
             let mut waiting = list();
-            let others = waiting.iter().any(|other| other.key == waiter.key && !Arc::ptr_eq(other, waiter));
-            let mark = OWNER_DIED | if others { WAITERS } else { 0 };
+            let mark = OWNER_DIED | if waiting.has_others(waiter) { WAITERS } else { 0 };
             match user::load_u32(UserAddr(waiter.addr)) {
                 Err(_) => Attempt::Away,
                 Ok(seen) => match exchange(waiter.addr, seen, tid | mark) {
                     Err(failed) => failed,
                     Ok(()) => {
-                        withdraw(&mut waiting, waiter);
+                        dequeue(&mut waiting, waiter);
                         return Ok(());
                     }
                 },
@@ -125,16 +127,9 @@ pub(super) fn claim(waiter: &Arc<Waiter>) -> Result<(), Errno> {
         };
         if let Err(error) = prepare(waiter.addr, failed) {
             let mut waiting = list();
-            withdraw(&mut waiting, waiter);
+            dequeue(&mut waiting, waiter);
             appoint(&mut waiting, &waiter.key, tid);
             return Err(error);
         }
-    }
-}
-
-fn withdraw(waiting: &mut List, waiter: &Arc<Waiter>) {
-    let at = waiting.iter().position(|queued| Arc::ptr_eq(queued, waiter));
-    if let Some(at) = at {
-        dequeue(waiting, at);
     }
 }

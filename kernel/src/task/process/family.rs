@@ -56,6 +56,8 @@ pub struct Family {
     parent: AtomicU32,
     /// How many children the tree lists.
     children: AtomicU32,
+    /// How often children went from one of its threads to another.
+    moves: AtomicU32,
     /// The parent's thread that made it, or that took its children over when the maker ended.
     parent_thread: AtomicU32,
     /// The signal its parent gets when it ends, 0 for none.
@@ -82,6 +84,7 @@ impl Family {
             session: Slot::new(of_parent.map_or_else(|| Session::new(pid), Family::session)),
             parent: AtomicU32::new(parent.map_or(0, |parent| parent.pid)),
             children: AtomicU32::new(0),
+            moves: AtomicU32::new(0),
             parent_thread: AtomicU32::new(0),
             exit_signal: AtomicU8::new(exit_signal),
             executions: AtomicU64::new(0),
@@ -168,6 +171,16 @@ impl Family {
     /// Notes how many children the tree lists.
     pub(in crate::task) fn set_children(&self, _tree: &TreeKey, count: usize) {
         self.children.store(count as u32, Relaxed);
+    }
+
+    /// How often children of it went from one of its threads to another.
+    pub(in crate::task) fn moves(&self) -> u32 {
+        self.moves.load(Relaxed)
+    }
+
+    /// Counts that children of it go from one of its threads to another.
+    pub(in crate::task) fn count_move(&self, _tree: &TreeKey) {
+        self.moves.fetch_add(1, Relaxed);
     }
 
     /// Moves it to a group.
