@@ -444,10 +444,12 @@ impl Recogniser {
 
     /// A line of a report that a dialect row reads; absent when the row has no use for it.
     fn dialect_line(&mut self, at: usize, text: &[u8], position: LogPosition) -> Option<Role> {
-        let (rest, _) = self.dialects.unprefixed(text);
+        let (rest, before) = self.dialects.unprefixed(text);
         let open = self.open.get_mut(at)?;
         let Reader::Row(row) = &mut open.reader else { return None };
         open.of_program |= program::is_of_program(rest);
+        open.builder.report.cpu = open.builder.report.cpu.or(before.dec("cpu"));
+        open.weak = open.weak && self.dialects.opens(rest).is_none_or(|(opening, _)| opening.weak);
         match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, position) {
             Took::No => None,
             took => Some(self.took(at, took, position)),

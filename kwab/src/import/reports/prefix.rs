@@ -44,7 +44,7 @@ pub struct Stripper {
 impl Stripper {
     /// Takes the transports off one line.
     pub fn strip<'a>(&'a mut self, line: &'a [u8]) -> Stripped<'a> {
-        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f);
+        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f | 0xe2);
         let mut line = line;
         if (line.first() == Some(&b'{') || line.iter().any(special)) && super::clean::clean(line, &mut self.buffer) {
             line = &self.buffer;

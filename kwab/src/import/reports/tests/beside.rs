@@ -112,6 +112,12 @@ fn small_kernels_say_the_instruction_in_a_place_of_their_own() {
          E: Faulting instruction address (r15/pc): 0x20000c3c\nE: >>> ZEPHYR FATAL ERROR 0: CPU exception on CPU 0\n",
     );
     assert_eq!((arm.family.as_str(), arm.ip, arm.cpu), ("zephyr", Some(0x2000_0c3c), Some(0)));
+    let shown = only(
+        "[00:00:00.006,744] \u{241b}[1;31m<err> os: Faulting instruction address (r15/pc): 0x0000a506\u{241b}[0m\n\
+         [00:00:00.006,744] \u{241b}[1;31m<err> os: >>> ZEPHYR FATAL ERROR 0: CPU exception on CPU 0\u{241b}[0m\n\
+         [00:00:00.006,744] \u{241b}[1;31m<err> os: Current thread: 0x20001340 (demo)\u{241b}[0m\n",
+    );
+    assert_eq!((shown.family.as_str(), shown.cpu, shown.comm.as_deref()), ("zephyr", Some(0), Some("demo")));
     let arc = only(
         "E: ***** Exception vector: 0x8, cause code: 0x0, parameter 0x0\nE: Address 0x3c4\n\
          E: >>> ZEPHYR FATAL ERROR 0: CPU exception on CPU 1\n",
@@ -152,7 +158,8 @@ fn what_stands_before_the_message_tells_processor_and_place() {
 fn an_analysis_without_its_head_names_the_function() {
     let named = only(
         "0: kd> !analyze -v\nDRIVER_IRQL_NOT_LESS_OR_EQUAL (d1)\nArguments:\n\
-         Arg1: 0000000000000008, memory referenced\nArg4: fffff8010a160de8, address which referenced memory\n\nFAULTING_IP: \nDEMOIO!DemoInvoke+60\n",
+         Arg1: 0000000000000008, memory referenced\n\
+         Arg4: fffff8010a160de8, address which referenced memory\n\nFAULTING_IP: \nDEMOIO!DemoInvoke+60\n",
     );
     assert_eq!((named.ip, named.function.as_deref()), (Some(0xffff_f801_0a16_0de8), Some("DemoInvoke")));
     let cut = only(
