@@ -28,7 +28,8 @@ pub(crate) fn of(death: &Death) -> String {
     let running = match (name, death.pid) {
         (Some(name), Some(pid)) => format!(", running {name}[{pid}]"),
         (None, Some(pid)) => format!(", running process {pid}"),
-        (_, None) => String::new(),
+        (Some(name), None) => format!(", running {name}"),
+        (None, None) => String::new(),
     };
     let message = message(death, &what).map_or(String::new(), |message| format!(": {message}"));
     format!("kernel {what}{cpu}{running}{message}")
@@ -150,7 +151,9 @@ mod tests {
     #[test]
     fn the_first_line_that_tells_something_is_the_message() {
         let text = "panicked at kernel/src/a.rs:1:2:\nassertion `left == right` failed\n  left: 1\n right: 2";
-        let panic = Death { cpu: None, pid: None, ..death(CauseKind::PANIC, text) };
+        let mut panic = Death { cpu: None, pid: None, ..death(CauseKind::PANIC, text) };
+        assert_eq!(of(&panic), "kernel panic, running sh: assertion `left == right` failed");
+        panic.comm = None;
         assert_eq!(of(&panic), "kernel panic: assertion `left == right` failed");
         let live = death(CauseKind::LIVE, "\n asked for by a test");
         assert_eq!(of(&live), "nothing died (live dump): asked for by a test");

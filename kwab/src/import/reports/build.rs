@@ -70,6 +70,8 @@ pub struct Builder {
     pub other: Option<ReportedTask>,
     /// Whether a line told which kernel prints the report.
     pub marked: bool,
+    /// The caller of the last frame, which the line of that frame names.
+    outer: Option<(Frame, LogPosition)>,
     /// Whether the frames before the next one are the way from a trap into the panic.
     trapped: bool,
     /// The kind and title of the stack that comes next.
@@ -100,6 +102,7 @@ impl Builder {
 
     /// The next frames belong to a stack of that kind.
     pub fn begin(&mut self, kind: StackKind, title: Option<String>) {
+        self.end_stack();
         self.next = Some((kind, title));
         self.current = None;
         self.in_stack = true;
@@ -108,6 +111,7 @@ impl Builder {
 
     /// `Call Trace:`: a stack of the kind that was announced, or of the failure.
     pub fn trace(&mut self) {
+        self.end_stack();
         if self.next.is_none() {
             let kind = self.untitled();
             self.next = Some((kind, None));
@@ -141,6 +145,7 @@ impl Builder {
 
     /// Adds a frame to the stack at hand.
     pub fn frame(&mut self, mut frame: Frame, position: LogPosition) {
+        self.outer = None;
         frame.line = position.line;
         let kept: usize = self.report.stacks.iter().map(|stack| stack.frames.len()).sum();
         let no_room = self.current.is_none() && self.report.stacks.len() >= MOST_STACKS;
@@ -170,6 +175,20 @@ impl Builder {
         self.in_stack = true;
         if let Some(stack) = self.report.stacks.get_mut(at) {
             stack.frames.push(frame);
+        }
+    }
+
+    /// Keeps the caller that the line of the last frame names, unless it only is the way into the kernel: it is a frame
+    /// of its own if no other follows.
+    pub fn called_by(&mut self, caller: Option<Frame>, position: LogPosition) {
+        let guilty = |frame: &Frame| frame.symbol.as_deref().is_some_and(|name| !super::function::is_skipped(name));
+        self.outer = caller.filter(guilty).map(|frame| (frame, position));
+    }
+
+    /// No frame follows in the stack at hand.
+    fn end_stack(&mut self) {
+        if let Some((frame, position)) = self.outer.take() {
+            self.frame(frame, position);
         }
     }
 
@@ -274,6 +293,7 @@ impl Builder {
 
     /// Concludes what the lines say together.
     pub fn finish(mut self) -> Report {
+        self.end_stack();
         self.report.stacks.retain(|stack| !stack.frames.is_empty());
         if !self.report.stacks.iter().any(|stack| stack.kind == StackKind::Crash) {
             let stall = self.report.class == Class::RcuStall;

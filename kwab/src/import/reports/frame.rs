@@ -287,6 +287,19 @@ fn arm(line: &[u8]) -> Option<Frame> {
     Some(frame)
 }
 
+/// The caller that a line of arm names behind `from`. The next line is its frame; the last one has no other.
+pub fn arm_caller(line: &[u8]) -> Option<Frame> {
+    let line = line.trim_ascii();
+    let at = memchr::memmem::find(line, b" from ")?;
+    arm(line)?;
+    let caller = line[at + 6..].trim_ascii();
+    let (address, rest) = address(caller).map_or((None, caller), |(value, rest)| (Some(value), rest.trim_ascii()));
+    let inner = rest.strip_prefix(b"(").unwrap_or(rest);
+    let mut frame = one(inner.split(|byte| *byte == b')').next()?, false)?;
+    frame.address = frame.address.or(address);
+    Some(frame)
+}
+
 /// Nothing but addresses: `[<c0133793>] [<c0133c16>]`.
 fn bare(line: &[u8]) -> Vec<Frame> {
     let mut found = Vec::new();

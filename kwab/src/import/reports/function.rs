@@ -86,7 +86,10 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
         all.extend(sure.filter_map(|frame| frame.symbol.as_deref()));
         // Of a task that waits the sure frames are the whole way to where it waits.
         let waits = report.class.is_stall() && candidates(stack, stall).any(|frame| !frame.guess);
-        let doubtful = candidates(stack, stall).filter(|frame| frame.guess && !waits);
+        // What is guessed above a sure frame is left over from calls that have returned.
+        let last = candidates(stack, stall).enumerate().filter(|(_, frame)| !frame.guess).last().map(|(at, _)| at);
+        let behind = candidates(stack, stall).skip(last.map_or(0, |at| at + 1));
+        let doubtful = behind.filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
     // What disabled preemption is to blame when the code that slept is not shown.

@@ -20,6 +20,7 @@ pub mod dialect;
 pub mod frame;
 pub mod function;
 pub mod generic;
+mod head;
 pub mod links;
 pub mod linux;
 mod merge;
@@ -42,11 +43,11 @@ use std::collections::VecDeque;
 use build::{Builder, Took};
 use class::Class;
 use dialect::Dialects;
+use head::{is_cut, is_text_of, opening};
 use merge::{later_stage, merge};
 use prefix::{Caller, Stripped, Stripper};
 use reflow::Half;
 pub use report::{LogPosition, Report};
-use template::Captures;
 
 /// Reports that are read at the same time.
 pub const MOST_OPEN: usize = 8;
@@ -60,6 +61,9 @@ const CUT_REACH: u64 = 10;
 /// How the line begins that says where a fault was, of which the head is lost.
 const FAULTED: [&[u8]; 7] =
     [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff", b"EIP is at ", b"PC is at "];
+
+/// What the line of the process in a report of a trap holds, of which the head is lost.
+const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack limit = 0x"];
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON.
@@ -207,7 +211,7 @@ impl Recogniser {
 
     /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        let own = deadly::needles().chain(OWN_NEEDLES).chain(reflow::BEGINNINGS);
+        let own = deadly::needles().chain(OWN_NEEDLES).chain(OF_PROCESS).chain(reflow::BEGINNINGS);
         linux::needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
     }
 
@@ -434,15 +438,18 @@ impl Recogniser {
         }
         let near = position.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
         let other = |opening: &dialect::Opening| opening.row != row && opening.row != self.dialects.generic();
+        let (text, _) = self.dialects.unprefixed(text);
         near && self.dialects.opens(text).is_some_and(|(opening, _)| !opening.stage && !opening.weak && other(opening))
     }
 
     /// A line of a report that a dialect row reads; absent when the row has no use for it.
     fn dialect_line(&mut self, at: usize, text: &[u8], position: LogPosition) -> Option<Role> {
-        let (rest, _) = self.dialects.unprefixed(text);
+        let (rest, before) = self.dialects.unprefixed(text);
         let open = self.open.get_mut(at)?;
         let Reader::Row(row) = &mut open.reader else { return None };
         open.of_program |= program::is_of_program(rest);
+        open.builder.report.cpu = open.builder.report.cpu.or(before.dec("cpu"));
+        open.weak = open.weak && self.dialects.opens(rest).is_none_or(|(opening, _)| opening.weak);
         match dialect::read::learn(&self.dialects, row, &mut open.builder, rest, position) {
             Took::No => None,
             took => Some(self.took(at, took, position)),
@@ -457,7 +464,9 @@ impl Recogniser {
         text: &[u8],
         position: LogPosition,
     ) -> Option<Role> {
-        let found = linux::find(text)?;
+        let title = head::title(text);
+        let text = title.unwrap_or(text);
+        let found = linux::find(text).filter(|found| title.is_none() || head::may_be_title(found))?;
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
             // What only a deadly word has opened is prose beside the kernel's own count of its oopses.
@@ -492,8 +501,9 @@ impl Recogniser {
             builder.note(said.message);
         }
         let class = builder.report.class;
-        self.push(Open { builder, reader: Reader::Linux, orphan: false, of_program: false, weak: false });
-        Some(Role::Opens(class))
+        let weak = title.is_some();
+        self.push(Open { builder, reader: Reader::Linux, orphan: false, of_program: false, weak });
+        Some(if weak { Role::Console } else { Role::Opens(class) })
     }
 
     /// A line that opens a report of another kernel, or is a later stage of the one that is open.
@@ -553,11 +563,15 @@ impl Recogniser {
         let faulted = || FAULTED.iter().any(|mark| text.starts_with(mark));
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
-        if is_task || faulted() && !again() {
+        let is_process = text.starts_with(b"Process ") && OF_PROCESS.iter().any(|mark| words::has(text, mark));
+        if is_task || is_process || faulted() && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
             if !is_task {
                 builder.report.class = Class::Oops;
+            }
+            if is_process {
+                builder.title = "Oops in {function}".into();
             }
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
@@ -604,6 +618,9 @@ impl Recogniser {
         }
         let of_program = open.of_program || open.is_of_go_program();
         let mut builder = open.builder;
+        if let (Some(Caller::Cpu(cpu)), false) = (builder.caller, builder.report.class.is_stall()) {
+            builder.report.cpu.get_or_insert(cpu);
+        }
         if builder.report.number <= self.given {
             // Its stack came after a later report was given out.
             self.number += 1;
@@ -648,52 +665,7 @@ impl Recogniser {
     }
 }
 
-/// What a line that opens a report of another kernel says, by a row or by deadly words; `is_open` says that its stream
-/// has a report already, `linux` that the log is one of Linux.
-fn opening<'t, 'l>(
-    dialects: &'t Dialects,
-    text: &'l [u8],
-    is_open: bool,
-    linux: bool,
-) -> Option<(dialect::Opening, Option<Captures<'t, 'l>>)> {
-    if let Some((opening, captures)) = dialects.opens(text) {
-        // The expression of an assertion is not a setting, whatever its name.
-        let may_be = opening.class != Class::Assertion;
-        let healthy = may_be && captures.get("message").is_some_and(deadly::is_healthy);
-        return (!healthy).then(|| (opening.clone(), Some(captures)));
-    }
-    // A report in quotation marks, where prose cites it: worth one only with what a kernel prints behind it.
-    if let Some((opening, captures)) = text.strip_prefix(b"\"").and_then(|text| dialects.opens(text)) {
-        return Some((dialect::Opening { weak: true, ..opening.clone() }, Some(captures)));
-    }
-    let said = deadly::deadly(text).map(|(class, bare)| (class, bare == text && deadly::is_title(class, bare)));
-    // A report that is open reads such a line as one of its own.
-    let mentioned = || deadly::mentions(text).filter(|_| !is_open && !linux);
-    let said = said.or_else(|| mentioned().map(|class| (class, true)));
-    let (class, weak) = said.filter(|(class, _)| !linux || *class == Class::Panic)?;
-    let title = "{message}".into();
-    Some((dialect::Opening { row: usize::MAX, class, title, stage: true, program: false, weak }, None))
-}
-
-/// Whether what is open is only the text that a warning prints between the cut mark and its first line.
-fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, position: LogPosition) -> bool {
-    let report = &builder.report;
-    let behind_the_mark = report.first.line < report.last.line && report.last.line + 1 == position.line;
-    found.head.class == Class::Warning
-        && found.head.title == "WARNING in {function}"
-        && behind_the_mark
-        && !builder.has_stack()
-        && report.registers.is_empty()
-}
-
 /// Whether a line is one that a program prints, or source text.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
     program::is_of_program(line) || program::is_source(line)
-}
-
-/// A line of signs by which reports begin.
-fn is_cut(text: &[u8]) -> bool {
-    text.starts_with(b"------------[ cut here ]")
-        || text.starts_with(b"8<--- cut here")
-        || text.starts_with(b"====================")
 }

@@ -4,7 +4,7 @@
 //! after another, at most `ROUNDS` times, until none fits. What is left is what the kernel printed.
 
 use super::transport;
-use super::words::{dec, has};
+use super::words::{dec, dec_after, has};
 
 /// Bytes before a time stamp that may be a supervisor's label, and bytes of the stamp.
 const LONGEST_LABEL: usize = 48;
@@ -44,7 +44,7 @@ pub struct Stripper {
 impl Stripper {
     /// Takes the transports off one line.
     pub fn strip<'a>(&'a mut self, line: &'a [u8]) -> Stripped<'a> {
-        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f);
+        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f | 0xe2);
         let mut line = line;
         if (line.first() == Some(&b'{') || line.iter().any(special)) && super::clean::clean(line, &mut self.buffer) {
             line = &self.buffer;
@@ -158,7 +158,10 @@ fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>
             (is_clock(inner) || is_count(inner, rest) || is_minute(inner)).then_some(rest)
         }
         b'A'..=b'Z' => (is_day(inner) && has(inner, b":") || is_minute(inner)).then_some(rest),
-        b'p' if inner.starts_with(b"pid:") && has(inner, b",cpu") => Some(rest),
+        b'p' if inner.starts_with(b"pid:") && has(inner, b",cpu") => {
+            *caller = caller.or_else(|| dec_after(inner, b",cpu").map(Caller::Cpu));
+            Some(rest)
+        }
         b'+' => is_difference(&inner[1..]).then_some(rest),
         _ => is_minute(inner).then_some(rest),
     }

@@ -1,5 +1,6 @@
 //! Whole reports, family by family. The fixtures are written for these tests; each names the source of its shape.
 
+mod beside;
 mod kernels;
 mod linux;
 mod others;

@@ -249,6 +249,13 @@ pub fn refine(builder: &mut Builder) {
         report.class = Class::Exception;
         builder.title = format!("{kind} fault");
     }
+    // The prefix of a logger says where a line is printed: of an assertion that is where it failed.
+    if builder.report.class == Class::Assertion
+        && let (Some(file), Some(line)) = (builder.value("printer"), builder.value("at").and_then(|at| at.parse().ok()))
+    {
+        let place = (file.to_owned(), line);
+        builder.report.source.get_or_insert(place);
+    }
     let report = &mut builder.report;
     if report.class == Class::GeneralProtection {
         // CR2 holds the address of an older page fault.

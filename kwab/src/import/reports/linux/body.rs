@@ -45,6 +45,7 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
         for frame in found {
             builder.frame(frame, position);
         }
+        builder.called_by(frame::arm_caller(trimmed), position);
         return Took::Yes;
     }
     let (whole, open) = wrapped::without_open(trimmed);

@@ -514,6 +514,8 @@ pub const HEADS: &[Head] = &[
             "Memory cgroup out of memory: Killed process {pid:dec} ({victim})",
             "Memory cgroup out of memory: Kill process {pid:dec} ({victim})",
             "Out of Memory: Killed process {pid:dec} ({victim})",
+            "Killed process {pid:dec}, UID {:dec}, ({victim}) total-vm:",
+            "Killed process {pid:dec} ({victim}) total-vm:",
         ],
     ),
     row(

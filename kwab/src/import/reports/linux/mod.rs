@@ -16,7 +16,7 @@ use super::function::is_skipped;
 use super::report::{LogPosition, StackKind};
 use super::table::Index;
 use super::template::Captures;
-use super::words::{after, dec_after, has, task, text};
+use super::words::{after, dec_after, has, hex_after, task, text};
 use heads::{HEADS, Head, Part};
 
 /// The templates of [`HEADS`] with the numbers of their rows; built when the first line is looked up.
@@ -96,8 +96,18 @@ fn is_sound(head: &Head, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
         Class::SlabCorruption => line.starts_with(b"S") || line.starts_with(b"s") || has(line, b"ainted"),
         Class::OomKill | Class::Refcount | Class::Odebug => line.len() < 400,
         Class::Ubsan => !has(line, b"UBSAN: enabled"),
+        Class::MachineCheck => !is_corrected(line),
         _ => true,
     }
+}
+
+/// Whether the hardware corrected the error of a machine check that the kernel only logs: bit 61 (UC) of the bank's
+/// status is clear (Intel SDM 17.3.2.2).
+fn is_corrected(line: &[u8]) -> bool {
+    const UNCORRECTED: u64 = 1 << 61;
+    let bank = after(line, b"Machine Check: ").and_then(|rest| after(rest, b" Bank "));
+    let status = bank.and_then(|bank| hex_after(bank, b": "));
+    status.is_some_and(|status| status & UNCORRECTED == 0)
 }
 
 /// Begins a report with its first line.
