@@ -66,6 +66,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
                 }
             },
         };
+        images.problems.extend(image.remark());
         let by_note = || Some(named.note?.wrapping_sub(image.build_id_note()?));
         let bias = named.bias.or_else(by_note).or_else(|| by_start(named.start?, &image)).unwrap_or(0);
         images.symbols.add(LoadedImage::new(image, bias, named.pid));
@@ -107,6 +108,7 @@ fn load_mapped(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images:
             image.map(Arc::new).map_err(|error| images.problems.push(error.to_string())).ok()
         });
         let Some(image) = image else { continue };
+        images.problems.extend(image.remark());
         match by_mappings(image, &mapped) {
             Some(bias) => images.symbols.add(LoadedImage::new(Arc::clone(image), bias, Some(pid))),
             None => {
@@ -160,6 +162,7 @@ fn load_printed(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images
             let links = image.find_printed(&functions);
             let fitting = links.iter().flatten().count();
             if fitting * 4 >= functions.len() * 3 {
+                images.problems.extend(image.remark());
                 return Some((Arc::new(image), links));
             }
             let sizes = format!("{fitting} of {} printed functions have the size that it has", functions.len());

@@ -2,6 +2,7 @@
 
 use object::Object;
 
+use super::allowance::Allowance;
 use super::dwarf::{self, Slice, Strings, Tables};
 use super::elf::{self, Elf, ElfTask, Headers, RawSymbol};
 use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section};
@@ -15,6 +16,9 @@ pub(super) struct BuildIndex<'h> {
     pub(super) elf_size: u64,
 }
 
+/// What a byte of the file may add to names that are demangled.
+const NAMES: u64 = 4;
+
 /// The index, or by how much the image is too wide for one.
 pub(super) type Built = Result<Vec<u8>, u64>;
 
@@ -24,7 +28,8 @@ impl ElfTask for BuildIndex<'_> {
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Built> {
         let mut symbols = elf::symbols(elf);
         keep_near_code(self.headers, &mut symbols);
-        let tables = if elf.is_little_endian() { read_dwarf(elf, self.headers) } else { Tables::default() };
+        let tables =
+            if elf.is_little_endian() { read_dwarf(elf, self.elf_size, self.headers) } else { Tables::default() };
         Ok(encode(self.headers, self.elf_size, tables, &symbols))
     }
 }
@@ -36,15 +41,33 @@ fn keep_near_code(headers: &Headers, symbols: &mut Vec<RawSymbol>) {
     symbols.retain(is_near);
 }
 
-fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, headers: &Headers) -> Tables {
-    let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(elf::section(elf, id.name())));
+fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, length: u64, headers: &Headers) -> Tables {
+    let all = elf::Sections::of(elf);
+    let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(all.get(id.name())));
     let Ok(sections) = sections else { return Tables::default() };
-    let mut dwarf = sections.borrow(|bytes| Slice::new(bytes, gimli::LittleEndian));
-    dwarf.populate_abbreviations_cache(gimli::AbbreviationsCacheStrategy::Duplicates);
-    let code: Vec<_> = headers.loads.iter().filter(|load| load.executable).collect();
+    let dwarf = sections.borrow(|bytes| Slice::new(bytes, gimli::LittleEndian));
+    let code = code(headers);
     // Code at address 0 is what a linker makes of dropped functions, unless the image really begins there.
-    let in_code = |addr: u64| code.iter().any(|load| addr.wrapping_sub(load.start) < load.length);
-    dwarf::collect(&dwarf, &in_code)
+    let in_code = |addr: u64| {
+        let after = code.partition_point(|(start, _)| *start <= addr);
+        after.checked_sub(1).and_then(|at| code.get(at)).is_some_and(|(_, end)| addr < *end)
+    };
+    let mut tables = dwarf::collect(dwarf, length, &in_code);
+    tables.left_out = tables.left_out.max(usize::from(all.is_cut()));
+    tables
+}
+
+/// First addresses of the code and those behind its last, in order and apart.
+fn code(headers: &Headers) -> Vec<(u64, u64)> {
+    let code = headers.loads.iter().filter(|load| load.executable);
+    let mut ranges: Vec<(u64, u64)> = code.map(|load| (load.start, load.start.saturating_add(load.length))).collect();
+    ranges.sort_unstable();
+    ranges.dedup_by(|next, last| {
+        let joins = next.0 <= last.1;
+        last.1 = if joins { last.1.max(next.1) } else { last.1 };
+        joins
+    });
+    ranges
 }
 
 fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol]) -> Built {
@@ -58,7 +81,14 @@ fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol
     let offset = |addr: u64| u32::try_from(addr - base).unwrap_or(NONE);
     let mut text = Text::default();
     let mut strings = tables.strings;
-    let names: Vec<u32> = symbols.iter().map(|symbol| strings.intern(&demangle(&symbol.name))).collect();
+    let room = Allowance::new(elf_size, NAMES);
+    let mut name = |raw: &str| {
+        let shown = demangle(raw);
+        // Short names that grow are many names' worth; the rest stay as they are in the file.
+        let grows = shown.len().saturating_sub(raw.len()) as u64;
+        strings.intern(if room.take(grows) { &shown } else { raw })
+    };
+    let names: Vec<u32> = symbols.iter().map(|symbol| name(&symbol.name)).collect();
     let offsets = text.write_all(&strings);
     let string = |id: u32| offsets.get(id as usize).copied().unwrap_or(NONE);
 
@@ -82,10 +112,11 @@ fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol
     for (symbol, name) in symbols.iter().zip(names) {
         table.push([offset(symbol.address), u32::try_from(symbol.size).unwrap_or(NONE), string(name), 0]);
     }
-    Ok(assemble(headers, elf_size, base, [segments.bytes, nodes.bytes, table.bytes, text.bytes]))
+    let left_out = u32::try_from(tables.left_out).unwrap_or(u32::MAX);
+    Ok(assemble(headers, elf_size, (left_out, base), [segments.bytes, nodes.bytes, table.bytes, text.bytes]))
 }
 
-fn assemble(headers: &Headers, elf_size: u64, base: u64, blocked: [Vec<u8>; 4]) -> Vec<u8> {
+fn assemble(headers: &Headers, elf_size: u64, (left_out, base): (u32, u64), blocked: [Vec<u8>; 4]) -> Vec<u8> {
     let fences: Vec<u8> =
         blocked[0].chunks(PER_BLOCK * ENTRY).flat_map(|block| block.iter().take(4).copied()).collect();
     let checks: Vec<u8> =
@@ -94,6 +125,7 @@ fn assemble(headers: &Headers, elf_size: u64, base: u64, blocked: [Vec<u8>; 4]) 
     eager.update(&fences);
     eager.update(&checks);
     let mut header = Header {
+        left_out,
         base,
         elf_size,
         build_id: headers.build_id.clone(),

@@ -4,9 +4,11 @@
 //! DWARF expressions occur only in procedure linkage stubs and are not evaluated; such a frame is left to the other
 //! ways.
 
+use std::collections::HashMap;
+
 use gimli::{
     BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
-    UnwindContext, UnwindSection, UnwindTableRow,
+    UnwindContext, UnwindOffset, UnwindSection, UnwindTableRow,
 };
 
 use super::Registers;
@@ -15,6 +17,10 @@ type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
 /// Registers that a callee must preserve (System V ABI, AMD64, 3.2.1): rbx, rbp, r12 to r15.
 const PRESERVED: [u16; 6] = [3, 6, 12, 13, 14, 15];
+
+/// The longest table of a function, in bytes. It is run from its beginning for each frame; a table of this length
+/// belongs to a function of thousands of pushes.
+const LONGEST: usize = 1 << 14;
 
 /// The unwind tables of one image.
 #[derive(Clone, Debug)]
@@ -93,12 +99,20 @@ fn list<'a, S: UnwindSection<Slice<'a>>>(
     functions: &mut Vec<Function>,
 ) {
     let mut entries = section.entries(bases);
+    let mut shared: HashMap<usize, _> = HashMap::new();
     // A broken entry ends the list: its length is what leads to the next.
     while let Ok(Some(entry)) = entries.next() {
         let CieOrFde::Fde(partial) = entry else { continue };
-        let Ok(fde) = partial.parse(S::cie_from_offset) else { continue };
+        let cie = |section: &S, bases: &BaseAddresses, offset: S::Offset| {
+            shared
+                .entry(UnwindOffset::into(offset))
+                .or_insert_with(|| S::cie_from_offset(section, bases, offset))
+                .clone()
+        };
+        let Ok(fde) = partial.parse(cie) else { continue };
+        let is_short = fde.entry_len().max(fde.cie().entry_len()) <= LONGEST;
         // Functions the linker dropped keep a table for address 0.
-        if fde.initial_address() != 0 && fde.len() > 0 {
+        if fde.initial_address() != 0 && fde.len() > 0 && is_short {
             let offset = fde.offset();
             functions.push(Function { start: fde.initial_address(), end: fde.end_address(), offset, in_debug_frame });
         }

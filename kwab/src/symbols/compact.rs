@@ -113,7 +113,10 @@ impl<'b> ElfTables<'b> {
         let programs = header.program_headers(Le, bytes).ok()?;
         let strings = usize::from(header.e_shstrndx.get(Le).0);
         let is_plain = usize::from(header.e_shnum.get(Le)) == sections.len() && strings < sections.len();
-        is_plain.then_some(Self { header, programs, sections, strings })
+        // Sections that share their bytes would be written once for each.
+        let stored = sections.iter().filter(|section| section.sh_type.get(Le) != SHT_NOBITS);
+        let claimed = stored.fold(0_u64, |sum, section| sum.saturating_add(section.sh_size.get(Le)));
+        (is_plain && claimed <= 2 * bytes.len() as u64).then_some(Self { header, programs, sections, strings })
     }
 }
 

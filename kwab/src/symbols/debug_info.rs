@@ -6,6 +6,7 @@ use gimli::LittleEndian;
 
 use super::Image;
 use super::elf::{self, Elf, ElfTask, with_elf};
+use super::units::Units;
 
 /// Bytes of DWARF that are shared by what was read from them.
 pub type Dwarf = gimli::EndianArcSlice<LittleEndian>;
@@ -16,8 +17,9 @@ impl ElfTask for ReadDebugInfo {
     type Output = gimli::Dwarf<Dwarf>;
 
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output> {
+        let sections = elf::Sections::of(elf);
         let load = |id: gimli::SectionId| {
-            let bytes: Arc<[u8]> = elf::section(elf, id.name()).into();
+            let bytes: Arc<[u8]> = sections.get(id.name()).into();
             Ok::<_, object::Error>(Dwarf::new(bytes, LittleEndian))
         };
         gimli::Dwarf::load(load)
@@ -29,5 +31,10 @@ impl Image {
     #[must_use]
     pub fn debug_info(&self) -> Option<gimli::Dwarf<Dwarf>> {
         self.has_debug_info().then(|| with_elf(self.source(), ReadDebugInfo).ok()).flatten()
+    }
+
+    /// The units of its DWARF; `None` as for [`Image::debug_info`].
+    pub(crate) fn units(&self) -> Option<Units<Dwarf>> {
+        Some(Units::of(self.debug_info()?, self.source().size().ok()?))
     }
 }

@@ -5,13 +5,13 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, UnitRef};
 
 use super::layout::NONE;
-use super::names::demangle;
+use super::names::{self, demangle};
+use super::units::Units;
 
 /// The bytes of a section.
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -80,37 +80,58 @@ pub(super) struct Tables {
     pub(super) strings: Strings,
     /// Units that could not be read to their end.
     pub(super) bad_units: usize,
+    /// Those of them that would have cost too much, or stand behind one that did.
+    pub(super) left_out: usize,
 }
 
-/// Reads all units of `dwarf`; addresses for which `in_code` is false are ignored (functions the linker dropped).
-pub(super) fn collect(dwarf: &gimli::Dwarf<Slice<'_>>, in_code: &(dyn Fn(u64) -> bool + Sync)) -> Tables {
-    let mut headers = Vec::new();
-    let mut iter = dwarf.units();
-    // A broken header ends the iteration: its length is what leads to the next.
-    while let Ok(Some(header)) = iter.next() {
-        headers.push(header);
+/// What a row, a range of addresses, a node and a string take beside its text.
+const ROW: u64 = 2 * size_of::<Segment>() as u64;
+const SPAN: u64 = 2 * size_of::<Segment>() as u64;
+const NODE: u64 = 2 * size_of::<Node>() as u64;
+const TEXT: u64 = 16;
+/// What a worker takes out of the allowance at once.
+const AT_ONCE: u64 = 1 << 16;
+
+/// Reads all units of `dwarf`, of an image whose file has `length` bytes; addresses for which `in_code` is false are
+/// ignored (functions the linker dropped).
+pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, length: u64, in_code: &(dyn Fn(u64) -> bool + Sync)) -> Tables {
+    let mut units = Units::of(dwarf, length);
+    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(units.len().max(1));
+    let mut parts = read_all(&units, threads, in_code);
+    if units.is_spent() {
+        // Which units cost too much depends on which came first: one worker takes them in the order of the file.
+        drop(parts);
+        units.reset();
+        parts = read_all(&units, 1, in_code);
     }
-    let units = Units { dwarf, units: headers.iter().map(|_| OnceLock::new()).collect(), headers };
-    let next = AtomicUsize::new(0);
-    let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(units.headers.len().max(1));
-    let mut parts: Vec<(usize, UnitTables)> = std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(&units, &next, in_code))).collect();
-        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
-    });
     parts.sort_by_key(|(index, _)| *index);
-    merge(parts.into_iter().map(|(_, part)| part))
+    let mut tables = merge(parts.into_iter().map(|(_, part)| part));
+    tables.left_out = if units.is_spent() { tables.bad_units.max(1) } else { 0 };
+    tables
 }
 
-fn work(units: &Units<'_, '_>, next: &AtomicUsize, in_code: &dyn Fn(u64) -> bool) -> Vec<(usize, UnitTables)> {
-    let mut names = HashMap::new();
+fn read_all(
+    units: &Units<Slice<'_>>,
+    threads: usize,
+    in_code: &(dyn Fn(u64) -> bool + Sync),
+) -> Vec<(usize, UnitTables)> {
+    let next = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(units, &next, in_code))).collect();
+        workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
+    })
+}
+
+fn work(units: &Units<Slice<'_>>, next: &AtomicUsize, in_code: &dyn Fn(u64) -> bool) -> Vec<(usize, UnitTables)> {
+    let (mut names, mut purse) = (HashMap::new(), 0);
     let mut done = Vec::new();
     loop {
         let index = next.fetch_add(1, Ordering::Relaxed);
-        if index >= units.headers.len() {
+        if index >= units.len() {
             return done;
         }
-        let mut reader =
-            UnitReader { units, in_code, names: &mut names, files: HashMap::new(), out: UnitTables::default() };
+        let (files, out) = (HashMap::new(), UnitTables::default());
+        let mut reader = UnitReader { units, in_code, names: &mut names, purse: &mut purse, files, out };
         if reader.read(index).is_err() {
             reader.out.bad = true;
         }
@@ -157,26 +178,6 @@ fn clip(segments: &mut Vec<Segment>) {
         }
     }
     *segments = kept;
-}
-
-struct Units<'a, 'd> {
-    dwarf: &'d gimli::Dwarf<Slice<'a>>,
-    headers: Vec<gimli::UnitHeader<Slice<'a>>>,
-    units: Vec<OnceLock<Option<gimli::Unit<Slice<'a>>>>>,
-}
-
-impl<'a> Units<'a, '_> {
-    fn unit(&self, index: usize) -> Option<UnitRef<'_, Slice<'a>>> {
-        let header = self.headers.get(index)?;
-        let unit = self.units.get(index)?.get_or_init(|| self.dwarf.unit(*header).ok()).as_ref()?;
-        Some(UnitRef::new(self.dwarf, unit))
-    }
-
-    fn containing(&self, offset: gimli::DebugInfoOffset) -> Option<(usize, UnitOffset)> {
-        let after = self.headers.partition_point(|header| header.debug_info_offset().is_some_and(|o| o.0 <= offset.0));
-        let index = after.checked_sub(1)?;
-        Some((index, offset.to_unit_offset(self.headers.get(index)?)?))
-    }
 }
 
 /// What one unit says, with its own numbering.
@@ -261,8 +262,19 @@ fn overlay(spans: &[Segment], lines: &[Segment]) -> Vec<Segment> {
     out
 }
 
-struct UnitReader<'u, 'a, 'd> {
-    units: &'u Units<'a, 'd>,
+/// Why a unit is not read to its end: it is damaged, or costs too much.
+struct BadUnit;
+
+impl From<gimli::Error> for BadUnit {
+    fn from(_: gimli::Error) -> Self {
+        Self
+    }
+}
+
+struct UnitReader<'u, 'a> {
+    units: &'u Units<Slice<'a>>,
+    /// What was taken out of the allowance and is not spent.
+    purse: &'u mut u64,
     in_code: &'u dyn Fn(u64) -> bool,
     /// Names by offset of the entry that holds them, over all units of the worker.
     names: &'u mut HashMap<usize, Option<String>>,
@@ -284,8 +296,19 @@ struct FunctionEntry<'a> {
     call_line: u32,
 }
 
-impl<'a> UnitReader<'_, 'a, '_> {
-    fn read(&mut self, index: usize) -> gimli::Result<()> {
+impl<'a> UnitReader<'_, 'a> {
+    fn charge(&mut self, cost: u64) -> Result<(), BadUnit> {
+        if *self.purse < cost {
+            if !self.units.charge(cost.max(AT_ONCE)) {
+                return Err(BadUnit);
+            }
+            *self.purse += cost.max(AT_ONCE);
+        }
+        *self.purse -= cost;
+        Ok(())
+    }
+
+    fn read(&mut self, index: usize) -> Result<(), BadUnit> {
         let Some(unit) = self.units.unit(index) else {
             self.out.bad = true;
             return Ok(());
@@ -295,20 +318,22 @@ impl<'a> UnitReader<'_, 'a, '_> {
         lines
     }
 
-    fn read_lines(&mut self, unit: UnitRef<'_, Slice<'a>>) -> gimli::Result<()> {
+    fn read_lines(&mut self, unit: UnitRef<'_, Slice<'a>>) -> Result<(), BadUnit> {
         let Some(program) = unit.line_program.clone() else { return Ok(()) };
         let mut rows = program.rows();
         let mut last: Option<Segment> = None;
         while let Some((_, row)) = rows.next_row()? {
             let address = row.address();
+            self.charge(1)?;
             if let Some(mut before) = last.take() {
                 before.end = address;
                 if before.start < before.end && (self.in_code)(before.start) {
+                    self.charge(ROW)?;
                     self.out.lines.push(before);
                 }
             }
             if !row.end_sequence() {
-                let file = self.file(unit, row.file_index());
+                let file = self.file(unit, row.file_index())?;
                 let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
                 last = Some(Segment { start: address, end: address, node: NONE, file, line });
             }
@@ -316,7 +341,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
         Ok(())
     }
 
-    fn read_functions(&mut self, unit: UnitRef<'_, Slice<'a>>) -> gimli::Result<()> {
+    fn read_functions(&mut self, unit: UnitRef<'_, Slice<'a>>) -> Result<(), BadUnit> {
         let mut entries = unit.entries_raw(None)?;
         // Functions around the entry: depth in the tree and node, `NONE` for one without code.
         let mut around: Vec<(isize, u32)> = Vec::new();
@@ -326,6 +351,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
                 around.pop();
             }
             let Some(abbrev) = entries.read_abbreviation()? else { continue };
+            self.charge(1 + abbrev.attributes().len() as u64)?;
             let inlined = abbrev.tag() == gimli::DW_TAG_inlined_subroutine;
             if !inlined && abbrev.tag() != gimli::DW_TAG_subprogram {
                 entries.skip_attributes(abbrev.attributes())?;
@@ -337,7 +363,11 @@ impl<'a> UnitReader<'_, 'a, '_> {
                 entry.take(unit, attribute.name(), attribute.value())?;
             }
             let parent = around.last().map_or(NONE, |(_, node)| *node);
-            let node = if inlined && parent == NONE { NONE } else { self.add(unit, &entry, inlined, parent, &around)? };
+            let spans = self.out.spans.len();
+            let added =
+                if inlined && parent == NONE { Ok(NONE) } else { self.add(unit, &entry, inlined, parent, &around) };
+            // Addresses of a node that did not come to be would make an index that cannot be read.
+            let node = added.inspect_err(|_| self.out.spans.truncate(spans))?;
             around.push((depth, node));
         }
         Ok(())
@@ -351,24 +381,30 @@ impl<'a> UnitReader<'_, 'a, '_> {
         inlined: bool,
         parent: u32,
         around: &[(isize, u32)],
-    ) -> gimli::Result<u32> {
+    ) -> Result<u32, BadUnit> {
         let node = u32::try_from(self.out.nodes.len()).unwrap_or(NONE);
         let level = if inlined { u32::try_from(around.len()).unwrap_or(NONE) } else { 0 };
         let before = self.out.spans.len();
-        let (spans, in_code) = (&mut self.out.spans, self.in_code);
         entry.each_range(unit, |start, end| {
-            if start < end && in_code(start) {
-                spans.push(Span { start, end, level, node });
+            self.charge(1)?;
+            if start < end && (self.in_code)(start) {
+                self.charge(SPAN)?;
+                self.out.spans.push(Span { start, end, level, node });
             }
+            Ok(())
         })?;
         if self.out.spans.len() == before {
             return Ok(NONE);
         }
         let function = match self.name(unit, entry, 16) {
-            Some(name) => self.out.strings.intern(&name),
+            Some(name) => {
+                self.charge(TEXT + name.len() as u64)?;
+                self.out.strings.intern(&name)
+            }
             None => NONE,
         };
-        let call_file = entry.call_file.map_or(NONE, |file| self.file(unit, file));
+        let call_file = entry.call_file.map_or(Ok(NONE), |file| self.file(unit, file))?;
+        self.charge(NODE)?;
         let parent = if inlined { parent } else { NONE };
         self.out.nodes.push(Node { parent, function, call_file, call_line: entry.call_line });
         Ok(node)
@@ -381,13 +417,13 @@ impl<'a> UnitReader<'_, 'a, '_> {
         limit: u32,
     ) -> Option<Cow<'static, str>> {
         if let Some(raw) = entry.linkage {
-            return Some(demangle(&raw.to_string_lossy()).into());
+            return Some(demangle(&text(raw)).into());
         }
         // An origin knows the mangled, that is the full, name; the local name of a Rust function lacks its path.
         if let Some(name) = entry.origin.and_then(|origin| self.origin_name(unit, origin, limit)) {
             return Some(name);
         }
-        entry.name.map(|raw| raw.to_string_lossy().into_owned().into())
+        entry.name.map(|raw| text(raw).into())
     }
 
     fn origin_name(
@@ -410,6 +446,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
             return name.clone().map(Cow::Owned);
         }
         let name = self.read_name(unit, offset, limit);
+        self.charge(TEXT + name.as_ref().map_or(0, String::len) as u64).ok()?;
         self.names.insert(key, name.clone());
         name.map(Cow::Owned)
     }
@@ -417,6 +454,7 @@ impl<'a> UnitReader<'_, 'a, '_> {
     fn read_name(&mut self, unit: UnitRef<'_, Slice<'a>>, offset: UnitOffset, limit: u32) -> Option<String> {
         let mut entries = unit.entries_raw(Some(offset)).ok()?;
         let abbrev = entries.read_abbreviation().ok()??;
+        self.charge(1 + abbrev.attributes().len() as u64).ok()?;
         let mut entry = FunctionEntry::default();
         for spec in abbrev.attributes() {
             let attribute = entries.read_attribute(*spec).ok()?;
@@ -425,13 +463,15 @@ impl<'a> UnitReader<'_, 'a, '_> {
         self.name(unit, &entry, limit).map(Cow::into_owned)
     }
 
-    fn file(&mut self, unit: UnitRef<'_, Slice<'a>>, index: u64) -> u32 {
+    fn file(&mut self, unit: UnitRef<'_, Slice<'a>>, index: u64) -> Result<u32, BadUnit> {
         if let Some(&id) = self.files.get(&index) {
-            return id;
+            return Ok(id);
         }
-        let id = render_file(unit, index).map_or(NONE, |path| self.out.strings.intern(&path));
+        let path = render_file(unit, index);
+        self.charge(TEXT + path.as_ref().map_or(0, String::len) as u64)?;
+        let id = path.map_or(NONE, |path| self.out.strings.intern(&path));
         self.files.insert(index, id);
-        id
+        Ok(id)
     }
 }
 
@@ -468,15 +508,19 @@ impl<'a> FunctionEntry<'a> {
         Ok(())
     }
 
-    fn each_range(&self, unit: UnitRef<'_, Slice<'a>>, mut add: impl FnMut(u64, u64)) -> gimli::Result<()> {
+    fn each_range(
+        &self,
+        unit: UnitRef<'_, Slice<'a>>,
+        mut add: impl FnMut(u64, u64) -> Result<(), BadUnit>,
+    ) -> Result<(), BadUnit> {
         if let Some(offset) = self.ranges {
             let mut ranges = unit.ranges(offset)?;
             while let Some(range) = ranges.next()? {
-                add(range.begin, range.end);
+                add(range.begin, range.end)?;
             }
         } else if let Some(low) = self.low {
             let end = self.high.or_else(|| low.checked_add(self.size?));
-            add(low, end.unwrap_or(low));
+            add(low, end.unwrap_or(low))?;
         }
         Ok(())
     }
@@ -485,14 +529,19 @@ impl<'a> FunctionEntry<'a> {
 fn render_file(unit: UnitRef<'_, Slice<'_>>, index: u64) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
-    let mut path = unit.comp_dir.map(|dir| dir.to_string_lossy().into_owned()).unwrap_or_default();
+    let mut path = unit.comp_dir.map(text).unwrap_or_default();
     if file.directory_index() != 0
         && let Some(directory) = file.directory(header)
     {
-        push_path(&mut path, &unit.attr_string(directory).ok()?.to_string_lossy());
+        push_path(&mut path, &text(unit.attr_string(directory).ok()?));
     }
-    push_path(&mut path, &unit.attr_string(file.path_name()).ok()?.to_string_lossy());
+    push_path(&mut path, &text(unit.attr_string(file.path_name()).ok()?));
     Some(path)
+}
+
+/// A name or path, cut at the longest that is kept.
+fn text(raw: Slice<'_>) -> String {
+    names::cut(raw.slice())
 }
 
 fn push_path(path: &mut String, part: &str) {

@@ -2,11 +2,14 @@
 
 use std::borrow::Cow;
 use std::io::BufReader;
+use std::ops::Range;
 
 use object::read::ReadCache;
-use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, SymbolKind};
+use object::{Object, ObjectSection, ObjectSegment, ObjectSymbol, ReadRef, SymbolKind};
 
+use super::allowance::Allowance;
 use super::bytes::ImageBytes;
+use super::names::LONGEST;
 use super::regular;
 use super::relocatable::{self, Load, is_allocated};
 
@@ -19,7 +22,7 @@ pub(super) trait ElfTask {
     type Output;
 
     /// Carries the request out on an image of either width.
-    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output>;
+    fn run<'data, R: ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output>;
 }
 
 /// Parses an image, reading only what the task touches.
@@ -27,14 +30,47 @@ pub(super) fn with_elf<T: ElfTask>(bytes: &ImageBytes, task: T) -> Result<T::Out
     match bytes {
         ImageBytes::File(path) => {
             let file = regular::open(path).map_err(ElfFailure::Io)?;
-            let cache = ReadCache::new(BufReader::new(file));
-            let elf = object::File::parse(&cache).map_err(ElfFailure::Elf)?;
-            task.run(&elf).map_err(ElfFailure::Elf)
+            let length = file.metadata().map_err(ElfFailure::Io)?.len();
+            run(&ReadCache::new(BufReader::new(file)), length, task)
         }
-        ImageBytes::Memory { bytes, .. } => {
-            let elf = object::File::parse(&**bytes).map_err(ElfFailure::Elf)?;
-            task.run(&elf).map_err(ElfFailure::Elf)
-        }
+        ImageBytes::Memory { bytes, .. } => run(&**bytes, bytes.len() as u64, task),
+    }
+}
+
+fn run<'data, R: ReadRef<'data>, T: ElfTask>(bytes: R, length: u64, task: T) -> Result<T::Output, ElfFailure> {
+    /// How often a task may read every byte: headers, notes, symbols, relocations and the section that it is after.
+    const TIMES: u64 = 12;
+    let allowance = Allowance::new(length, TIMES);
+    let elf = object::File::parse(Bounded { bytes, allowance: &allowance }).map_err(ElfFailure::Elf)?;
+    task.run(&elf).map_err(ElfFailure::Elf)
+}
+
+/// The bytes of an image, as often as an [`Allowance`] lets them be read: thousands of notes, sections or names may
+/// share them.
+#[derive(Clone, Copy)]
+struct Bounded<'r, R> {
+    bytes: R,
+    allowance: &'r Allowance,
+}
+
+impl<'data, R: ReadRef<'data>> ReadRef<'data> for Bounded<'_, R> {
+    fn len(self) -> Result<u64, ()> {
+        self.bytes.len()
+    }
+
+    fn read_bytes_at(self, offset: u64, size: u64) -> Result<&'data [u8], ()> {
+        if self.allowance.take(size) { self.bytes.read_bytes_at(offset, size) } else { Err(()) }
+    }
+
+    /// What is longer than a name can be comes as far as that, which [`super::demangle`] sees.
+    fn read_bytes_at_until(self, range: Range<u64>, delimiter: u8) -> Result<&'data [u8], ()> {
+        let most = range.start.saturating_add(LONGEST as u64);
+        let found = self.bytes.read_bytes_at_until(range.start..range.end.min(most), delimiter);
+        let found = match found {
+            Err(()) if range.end > most => self.bytes.read_bytes_at(range.start, LONGEST as u64 + 1)?,
+            found => found?,
+        };
+        if self.allowance.take(found.len() as u64 + 1) { Ok(found) } else { Err(()) }
     }
 }
 
@@ -73,7 +109,7 @@ pub(super) struct ReadHeaders;
 impl ElfTask for ReadHeaders {
     type Output = Headers;
 
-    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Headers> {
+    fn run<'data, R: ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Headers> {
         let loads = elf.segments().map(|segment| Load {
             start: segment.address(),
             length: segment.size(),
@@ -105,7 +141,7 @@ pub(super) struct RawSymbol {
 }
 
 /// The symbols of functions and data that are loaded, sorted by address, one per address.
-pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<RawSymbol> {
+pub(super) fn symbols<'data, R: ReadRef<'data>>(elf: &Elf<'data, R>) -> Vec<RawSymbol> {
     let allocated: Vec<bool> = elf.sections().map(|section| (section.index().0, is_allocated(section.flags()))).fold(
         Vec::new(),
         |mut all, (index, allocated)| {
@@ -144,12 +180,40 @@ pub(super) fn symbols<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>) -> 
     found
 }
 
-/// The bytes of a section, decompressed; empty when it is not there.
-pub(super) fn section<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, name: &str) -> Cow<'data, [u8]> {
-    let Some(section) = elf.section_by_name(name) else { return Cow::default() };
-    let bytes = section.uncompressed_data().unwrap_or_default();
-    if relocatable::is_relocatable(elf) {
-        return Cow::Owned(relocatable::relocated(elf, &section, bytes.into_owned()));
+/// What a byte of the file may be in sections: those with debug information shrink to a fifth, lists to a tenth.
+const UNPACKED: u64 = 16;
+
+/// Sections of an image, unpacked as long as they have together what an image of its length may.
+pub(super) struct Sections<'e, 'data, R: ReadRef<'data>> {
+    elf: &'e Elf<'data, R>,
+    room: Allowance,
+}
+
+impl<'e, 'data, R: ReadRef<'data>> Sections<'e, 'data, R> {
+    /// Those of an image.
+    pub(super) fn of(elf: &'e Elf<'data, R>) -> Self {
+        let length = match elf {
+            object::File::Elf32(elf) => elf.data().len(),
+            object::File::Elf64(elf) => elf.data().len(),
+            _ => Ok(0),
+        };
+        Self { elf, room: Allowance::new(length.unwrap_or(0), UNPACKED) }
     }
-    bytes
+
+    /// Whether one claimed too many bytes.
+    pub(super) fn is_cut(&self) -> bool {
+        self.room.is_spent()
+    }
+
+    /// The bytes of a section, decompressed; empty when it is not there, or claims too many.
+    pub(super) fn get(&self, name: &str) -> Cow<'data, [u8]> {
+        let Some(section) = self.elf.section_by_name(name) else { return Cow::default() };
+        let fits = |packed: &object::CompressedData<'data>| self.room.take(packed.uncompressed_size);
+        let packed = section.compressed_data().ok().filter(fits);
+        let bytes = packed.and_then(|packed| packed.decompress().ok()).unwrap_or_default();
+        if relocatable::is_relocatable(self.elf) {
+            return Cow::Owned(relocatable::relocated(self.elf, &section, bytes.into_owned()));
+        }
+        bytes
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::Read as _;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use object::{Object, ObjectSection};
@@ -16,6 +17,7 @@ use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf}
 use super::index::{Index, IndexError};
 use super::store::ReadName;
 use super::{BuildId, Location, PrintedFunction, Probe, SymbolError, regular, relocatable};
+use crate::units;
 
 /// An ELF image that can answer for its addresses.
 #[derive(Debug)]
@@ -24,6 +26,8 @@ pub struct Image {
     headers: Headers,
     key: String,
     index: Mutex<Arc<Index>>,
+    /// Whether the index was built by this process, so that building it again would give the same.
+    is_built: AtomicBool,
     unwind: std::sync::OnceLock<Option<UnwindTables>>,
     cache: IndexCache,
     contents: Vec<Content>,
@@ -55,13 +59,14 @@ impl Image {
         let size = bytes.size().map_err(|source| SymbolError::Io { path: bytes.name(), source })?;
         let key = cache_key(&bytes, &headers, size)?;
         let cached = cache.load(&key).filter(|index| index.build_id() == headers.build_id && index.elf_size() == size);
+        let is_built = AtomicBool::new(cached.is_none());
         let index = match cached {
             Some(index) => index,
             None => build(&bytes, &headers, size, &key, cache)?,
         };
         let contents = with_elf(&bytes, ReadContents).map_err(|failure| failed(&bytes, failure))?;
         let (index, unwind) = (Mutex::new(Arc::new(index)), std::sync::OnceLock::new());
-        Ok(Self { bytes, headers, key, index, unwind, cache: cache.clone(), contents })
+        Ok(Self { bytes, headers, key, index, is_built, unwind, cache: cache.clone(), contents })
     }
 
     /// Its path or name.
@@ -115,6 +120,15 @@ impl Image {
         with_elf(&self.bytes, FindNote).ok().flatten()
     }
 
+    /// What of it was left out, in words.
+    #[must_use]
+    pub fn remark(&self) -> Option<String> {
+        let left_out = self.index.lock().unwrap_or_else(PoisonError::into_inner).left_out();
+        let units = units::count(left_out.into(), "unit", "units");
+        let why = "they would take more memory or time than a file of its length may";
+        (left_out > 0).then(|| format!("{}: {units} of DWARF were not read: {why}", self.name()))
+    }
+
     /// Whether it has line tables, not only a symbol table.
     #[must_use]
     pub fn has_debug_info(&self) -> bool {
@@ -150,6 +164,9 @@ impl Image {
         let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
         match index.locate(link, probe) {
             Ok(location) => Ok(location),
+            Err(source) if self.is_built.swap(true, Ordering::Relaxed) => {
+                Err(SymbolError::Index { path: self.name(), source })
+            }
             Err(_) => {
                 self.cache.remove(&self.key);
                 let fresh = Arc::new(build(&self.bytes, &self.headers, index.elf_size(), &self.key, &self.cache)?);
@@ -292,8 +309,9 @@ impl ElfTask for ReadUnwind {
 
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output> {
         let address = |name: &str| elf.section_by_name(name).map_or(0, |section| section.address());
-        let eh_frame = elf::section(elf, ".eh_frame").into_owned();
-        let debug_frame = elf::section(elf, ".debug_frame").into_owned();
+        let sections = elf::Sections::of(elf);
+        let eh_frame = sections.get(".eh_frame").into_owned();
+        let debug_frame = sections.get(".debug_frame").into_owned();
         Ok(UnwindTables::new(eh_frame, address(".eh_frame"), debug_frame, address(".text")))
     }
 }

@@ -124,6 +124,12 @@ impl Index {
         self.header.elf_size
     }
 
+    /// Units of DWARF that are not in it because reading them costs more than an image of its length may.
+    #[must_use]
+    pub fn left_out(&self) -> u32 {
+        self.header.left_out
+    }
+
     /// Everything known about a link address; an empty [`Location`] when nothing is.
     ///
     /// # Errors

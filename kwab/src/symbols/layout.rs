@@ -53,6 +53,8 @@ pub(super) const BLOCKED: [Section; 4] = [Section::Segments, Section::Nodes, Sec
 /// What the header says.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Header {
+    /// Units of DWARF that were not read to their end because that costs more than an image of its length may.
+    pub(super) left_out: u32,
     /// Link address that all others are offsets from.
     pub(super) base: u64,
     /// Bytes of the ELF file.
@@ -71,7 +73,7 @@ impl Header {
         let mut out = Vec::with_capacity(HEADER);
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&VERSION.to_le_bytes());
-        out.extend_from_slice(&0_u32.to_le_bytes());
+        out.extend_from_slice(&self.left_out.to_le_bytes());
         out.extend_from_slice(&self.base.to_le_bytes());
         out.extend_from_slice(&self.elf_size.to_le_bytes());
         let id = &self.build_id[..self.build_id.len().min(MAX_BUILD_ID)];
@@ -107,7 +109,8 @@ impl Header {
             }
         }
         let eager_crc = word(body, 68 + SECTIONS * 16);
-        Some(Self { base: long(body, 16), elf_size: long(body, 24), build_id, sections, eager_crc })
+        let left_out = word(body, 12);
+        Some(Self { left_out, base: long(body, 16), elf_size: long(body, 24), build_id, sections, eager_crc })
     }
 }
 

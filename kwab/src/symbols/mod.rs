@@ -23,6 +23,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod allowance;
 mod build;
 mod bytes;
 mod cache;
@@ -48,6 +49,7 @@ mod skip;
 pub mod slim;
 mod source;
 mod store;
+mod units;
 
 #[cfg(test)]
 mod tests;
@@ -59,6 +61,7 @@ pub use debug_info::Dwarf;
 pub use find::{FindError, Finder, Wanted};
 pub use image::Image;
 pub use index::{Index, IndexError};
+pub(crate) use names::cut;
 pub use names::{demangle, is_machinery};
 pub use printed::PrintedFunction;
 pub use registers::Registers;
@@ -66,6 +69,7 @@ pub use resolve::{LoadedImage, Symbols, short};
 pub use skip::{Role, is_allocator, is_skipped, kernel_rows, plain, role};
 pub use source::SourceLines;
 pub use store::{Added, KeptImage, Store, StoreError};
+pub(crate) use units::Units;
 
 use std::fmt;
 use std::sync::Arc;

@@ -3,13 +3,48 @@
 //! Machinery is what lies between a bug and the code that reports it: `core::panicking`, the panic entry points of the
 //! runtime, the call shims of closures. Frames are marked, never dropped; front ends fold what is marked.
 
-/// A function name as a person writes it: Rust names demangled without their hash, others unchanged.
+use std::fmt::{self, Write as _};
+
+/// The longest name or path that is kept, in bytes; a longer one is cut, and ends with `…`.
+pub(super) const LONGEST: usize = 4096;
+
+/// A function name as a person writes it: Rust names demangled without their hash, others unchanged. A name of more
+/// than 4096 bytes is cut, and ends with `…`: a short mangled name may refer to its own parts and grow exponentially.
 #[must_use]
 pub fn demangle(raw: &str) -> String {
+    if raw.len() > LONGEST {
+        return cut(raw.as_bytes());
+    }
     // Local copies made by LLVM and GCC carry suffixes such as `.llvm.123` that rustc-demangle keeps or strips itself.
-    match rustc_demangle::try_demangle(raw) {
-        Ok(name) => format!("{name:#}"),
-        Err(_) => raw.to_owned(),
+    let Ok(name) = rustc_demangle::try_demangle(raw) else { return raw.to_owned() };
+    let mut written = Short(String::new());
+    // It is an error when it is full.
+    let _ = write!(written, "{name:#}");
+    written.0
+}
+
+/// At most [`LONGEST`] bytes of a text and `…` for the rest.
+pub(crate) fn cut(raw: &[u8]) -> String {
+    let shown = String::from_utf8_lossy(raw.get(..LONGEST).unwrap_or(raw));
+    let is_cut = raw.len() > LONGEST;
+    // A character that the cut went through is not damage.
+    let shown = if is_cut { shown.trim_end_matches(char::REPLACEMENT_CHARACTER) } else { &shown };
+    if is_cut { format!("{shown}…") } else { shown.to_owned() }
+}
+
+/// A text that ends with `…` and refuses more when it has [`LONGEST`] bytes.
+struct Short(String);
+
+impl fmt::Write for Short {
+    fn write_str(&mut self, part: &str) -> fmt::Result {
+        let room = LONGEST.saturating_sub(self.0.len());
+        if part.len() <= room {
+            self.0.push_str(part);
+            return Ok(());
+        }
+        self.0.push_str(&part[..part.floor_char_boundary(room)]);
+        self.0.push('…');
+        Err(fmt::Error)
     }
 }
 

@@ -20,17 +20,21 @@ use super::{Image, Probe, SourceFrame, compact, regular};
 /// The longest function that is followed address by address, and how many there may be.
 const MOST_BYTES: u64 = 1 << 16;
 const MOST_FUNCTIONS: usize = 4096;
+/// How many bytes they may have together. The functions on the stacks of a dump have half a megabyte; symbols that
+/// overlap claim any sum.
+const MOST_TOGETHER: u64 = 4 << 20;
 
 /// The functions of an image that hold these link addresses, by first address and length.
 pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSet<(u64, u64)> {
-    let mut found = BTreeSet::new();
+    let (mut found, mut left) = (BTreeSet::new(), MOST_TOGETHER);
     for link in links {
         // A return address may be the first of the next function.
         for at in [link, link.saturating_sub(1)] {
             let symbol = image.locate(at, Probe::Exact).ok().and_then(|location| location.symbol);
             let Some(symbol) = symbol.filter(|symbol| symbol.size > 0 && symbol.size <= MOST_BYTES) else { continue };
-            if image.is_code(at) && found.len() < MOST_FUNCTIONS {
-                found.insert((at - symbol.offset, symbol.size));
+            if image.is_code(at) && found.len() < MOST_FUNCTIONS && symbol.size <= left {
+                let is_new = found.insert((at - symbol.offset, symbol.size));
+                left -= if is_new { symbol.size } else { 0 };
             }
         }
     }

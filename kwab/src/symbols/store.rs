@@ -188,6 +188,6 @@ impl ElfTask for ReadName {
     type Output = String;
 
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<String> {
-        Ok(String::from_utf8_lossy(&elf::section(elf, NAME)).chars().take(256).collect())
+        Ok(String::from_utf8_lossy(&elf::Sections::of(elf).get(NAME)).chars().take(256).collect())
     }
 }

@@ -2,16 +2,18 @@
 //!
 //! Nothing is believed to end by itself: children, references and names are followed within limits.
 
-use std::cell::OnceCell;
-
 use gimli::{AttributeValue, DwAt, DwTag, UnitOffset, UnitRef};
 
-use crate::symbols::{Dwarf, Image, demangle};
+use crate::symbols::{Dwarf, Image, Units, cut, demangle};
 
 /// References that are followed from entry to entry.
 const MOST_HOPS: usize = 8;
 /// Children of an entry that are looked at.
 const MOST_CHILDREN: usize = 1 << 16;
+
+/// What it costs to look at an entry, and at each of its attributes.
+const ENTRY: u64 = 8;
+const ATTRIBUTE: u64 = 2;
 
 /// An attribute's value.
 pub(super) type Value = AttributeValue<Dwarf>;
@@ -50,36 +52,27 @@ impl Entry {
 
 /// The DWARF of an image.
 #[derive(Debug)]
-pub(super) struct Info {
-    dwarf: gimli::Dwarf<Dwarf>,
-    headers: Vec<gimli::UnitHeader<Dwarf>>,
-    units: Vec<OnceCell<Option<gimli::Unit<Dwarf>>>>,
-}
+pub(super) struct Info(Units<Dwarf>);
 
 impl Info {
     /// Reads the unit headers; `None` without DWARF.
     pub(super) fn of(image: &Image) -> Option<Self> {
-        let dwarf = image.debug_info()?;
-        let mut headers = Vec::new();
-        let mut iter = dwarf.units();
-        // A broken header ends the iteration: its length is what leads to the next.
-        while let Ok(Some(header)) = iter.next() {
-            headers.push(header);
-        }
-        let units = headers.iter().map(|_| OnceCell::new()).collect();
-        Some(Self { dwarf, headers, units })
+        image.units().map(Self)
+    }
+
+    /// Whether something was left out because it costs more than an image of its length may.
+    pub(super) fn is_cut(&self) -> bool {
+        self.0.is_spent()
     }
 
     /// Number of units.
     pub(super) fn len(&self) -> usize {
-        self.headers.len()
+        self.0.len()
     }
 
     /// A unit, when it can be read.
     pub(super) fn unit(&self, index: usize) -> Option<UnitRef<'_, Dwarf>> {
-        let header = self.headers.get(index)?;
-        let unit = self.units.get(index)?.get_or_init(|| self.dwarf.unit(header.clone()).ok()).as_ref()?;
-        Some(UnitRef::new(&self.dwarf, unit))
+        self.0.unit(index)
     }
 
     /// Calls `look` with every entry below `from` (of the whole unit without it) and its depth, until it says stop or
@@ -96,6 +89,9 @@ impl Info {
             first = false;
             let Ok(abbreviation) = entries.read_abbreviation() else { return };
             let Some(abbreviation) = abbreviation else { continue };
+            if !self.0.charge(ENTRY + ATTRIBUTE * abbreviation.attributes().len() as u64) {
+                return;
+            }
             let mut attributes = Vec::with_capacity(abbreviation.attributes().len());
             for spec in abbreviation.attributes() {
                 let Ok(attribute) = entries.read_attribute(*spec) else { return };
@@ -137,13 +133,8 @@ impl Info {
         match value {
             AttributeValue::UnitRef(offset) => Some(Die { unit, offset: *offset }),
             AttributeValue::DebugInfoRef(offset) => {
-                let begins = |header: &gimli::UnitHeader<Dwarf>| match header.debug_info_offset() {
-                    Some(start) => start.0 <= offset.0,
-                    None => false,
-                };
-                let index = self.headers.partition_point(begins).checked_sub(1)?;
-                let offset = offset.to_unit_offset(self.headers.get(index)?)?;
-                Some(Die { unit: index, offset })
+                let (unit, offset) = self.0.containing(*offset)?;
+                Some(Die { unit, offset })
             }
             _ => None,
         }
@@ -180,7 +171,8 @@ impl Info {
 
     fn text(&self, (unit, value): (usize, Value)) -> Option<String> {
         let text = self.unit(unit)?.attr_string(value).ok()?;
-        Some(String::from_utf8_lossy(&gimli::Reader::to_slice(&text).ok()?).into_owned())
+        let text = cut(&gimli::Reader::to_slice(&text).ok()?);
+        self.0.charge(text.len() as u64).then_some(text)
     }
 
     /// Whether the code of an entry covers a link address.
@@ -188,7 +180,7 @@ impl Info {
         let Some(unit) = self.unit(entry.die.unit) else { return false };
         if let Some(ranges) = entry.get(gimli::DW_AT_ranges) {
             let Ok(Some(mut ranges)) = unit.attr_ranges(ranges) else { return false };
-            while let Ok(Some(range)) = ranges.next() {
+            while let (true, Ok(Some(range))) = (self.0.charge(ENTRY), ranges.next()) {
                 if (range.begin..range.end).contains(&link) {
                     return true;
                 }
@@ -208,7 +200,7 @@ impl Info {
     pub(super) fn unit_covers(&self, index: usize, link: u64) -> bool {
         let Some(unit) = self.unit(index) else { return false };
         let Ok(mut ranges) = unit.unit_ranges() else { return false };
-        while let Ok(Some(range)) = ranges.next() {
+        while let (true, Ok(Some(range))) = (self.0.charge(ENTRY), ranges.next()) {
             if (range.begin..range.end).contains(&link) {
                 return true;
             }

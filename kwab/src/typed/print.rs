@@ -168,7 +168,7 @@ pub fn print(
             let typed = Typed { store, die: placed.info.type_of(&variable.entry) };
             report.values.push(values.show(Some(&variable.name), &typed, limits.depth));
         }
-        report.incomplete = report.values.iter().any(is_incomplete);
+        report.incomplete = placed.info.is_cut() || report.values.iter().any(is_incomplete);
         return Ok(report);
     };
     let local = placed.as_ref().and_then(|placed| {
@@ -188,7 +188,7 @@ pub fn print(
         Ok(typed) => values.show(report.expression.as_deref(), &typed, limits.depth),
         Err(missing) => Node { name: report.expression.clone(), missing: Some(missing), ..Node::default() },
     };
-    report.incomplete = is_incomplete(&node);
+    report.incomplete = info.is_cut() || is_incomplete(&node);
     report.values.push(node);
     Ok(report)
 }

@@ -265,7 +265,8 @@ impl<'v> Values<'v> {
     }
 
     fn fields(&self, node: &mut Node, store: &Store, members: &[Member], depth: usize) {
-        for member in members {
+        // One more says that there are more.
+        for member in members.iter().take(self.left.get() + 1) {
             let name = member.name.strip_prefix("__").unwrap_or(&member.name);
             let part = Typed { store: self.part(store, member.offset), die: member.die };
             node.fields.push(self.show(Some(name), &part, depth));
@@ -280,6 +281,9 @@ impl<'v> Values<'v> {
             let element = self.show(None, &part, depth);
             let ends = element.missing == Some(Missing::NotCaptured) && number > 0;
             node.fields.push(element);
+            if self.left.get() == 0 {
+                break;
+            }
             if ends && node.fields.iter().rev().take(4).all(|element| element.missing.is_some()) {
                 break;
             }
