@@ -242,7 +242,7 @@ fields! {
         3 length: u64,
         /// Offset in the file of the first byte here.
         4 offset: u64,
-        /// The bytes.
+        /// The bytes from there on, as they stand in the file.
         5 bytes: &'a [u8],
     }
 }

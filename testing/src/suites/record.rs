@@ -73,7 +73,7 @@ impl SuiteRecord {
         jobs::sample(self.answers.keys().map(String::as_str), seed, count)
     }
 
-    /// Writes the record of these reports; gives its file. A job that did not end by itself is no answer.
+    /// Writes the record of these reports; gives its file. A job that did not end by itself does not count.
     pub fn write(suite: Suite, basis: &Basis, reports: &[Report]) -> Result<PathBuf> {
         let mut lines = vec![serde_json::to_string(basis)?];
         for report in reports.iter().filter(|report| report.end.is_answer()) {
