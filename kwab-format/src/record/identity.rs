@@ -241,7 +241,7 @@ fields! {
         /// Bytes of the whole file.
         3 length: u64,
         /// Offset in the file of the first byte here.
-        4 offset: u64,
+        4 file_offset: u64,
         /// The bytes from there on, as they stand in the file.
         5 bytes: &'a [u8],
     }

@@ -20,7 +20,7 @@ pub(super) fn files(case: &Case<'_>) -> (Vec<ImageBytes>, Vec<String>) {
     }
     let (mut whole, mut problems) = (Vec::new(), Vec::new());
     for (id, mut pieces) in pieces {
-        pieces.sort_by_key(|piece| piece.offset);
+        pieces.sort_by_key(|piece| piece.file_offset);
         let name = text(pieces.first().and_then(|piece| piece.name));
         match joined(&pieces) {
             Some(bytes) => {
@@ -47,7 +47,7 @@ fn joined(pieces: &[&Located<ImageFile<'_>>]) -> Option<Vec<u8>> {
     }
     let mut bytes = Vec::with_capacity(held);
     for piece in pieces {
-        if piece.offset? != bytes.len() as u64 || piece.length? != length {
+        if piece.file_offset? != bytes.len() as u64 || piece.length? != length {
             return None;
         }
         bytes.extend_from_slice(piece.bytes?);

@@ -48,7 +48,7 @@ pub fn embed(file: &DumpFile, name: &str, images: &[FileOfImage], out: &mut dyn 
                 build_id: Some(&image.build_id),
                 name: Some(image.name.as_bytes()),
                 length: Some(image.bytes.len() as u64),
-                offset: Some((number * PIECE) as u64),
+                file_offset: Some((number * PIECE) as u64),
                 bytes: Some(piece),
                 ..ImageFile::default()
             };

@@ -305,7 +305,7 @@ table! {
         1 recorder Known, 2 total Count, 3 overwritten Count, 4 dropped Count, 5 capacity Count, 6 pid Count,
     }
     50 Note { 1 kind Named, 2 text Private, 3 section Count, 4 input_offset Count, 5 input_length Count }
-    51 ImageFile { 1 build_id BuildId, 2 name Private, 3 length Count, 4 offset Count, 5 bytes Private }
+    51 ImageFile { 1 build_id BuildId, 2 name Private, 3 length Count, 4 file_offset Count, 5 bytes Private }
     250 IndexEntry {
         1 kind Count, 2 section Count, 3 position Count, 4 length Count, 5 records Count, 6 paddr Count, 7 span Count,
     }
