@@ -153,6 +153,10 @@ impl<'a> PathSearch<'a> {
                 .extend(parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told))));
         }
         found.truncate(MOST_PARTINGS);
+        // Where no call was answered right, a function that decides is not told from one that is asked everywhere.
+        for parting in &mut found {
+            (parting.parted.asked, parting.told.asked) = (None, None);
+        }
         found
     }
 
