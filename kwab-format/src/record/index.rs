@@ -38,6 +38,7 @@ fields! {
     /// What the writer left out.
     record DroppedSection {
         /// Kind of section; 0 is the file header, or sums up what is beyond the fifteenth pair of kind and reason.
+        /// Absent when it is not known.
         1 kind: u16,
         /// Why the sections were left out.
         2 reason: DropReason,
