@@ -143,7 +143,9 @@ fn files_of(case: &Case<'_>, options: &SymbolOptions, whole: bool) -> Result<(Ve
         let links = addresses.iter().map(|addr| loaded.link(*addr)).filter(|link| image.is_code(*link));
         let bytes = if whole { slim::whole(image) } else { slim::slim(image, &slim::functions(image, links), &roots) };
         match bytes.zip(id) {
-            Some((bytes, build_id)) => files.push(FileOfImage { name, build_id, bytes }),
+            Some((bytes, build_id)) => {
+                files.push(FileOfImage { name, build_id, bytes, has_lines: image.has_debug_info() });
+            }
             None => failed.push(format!("{name}: no 64-bit ELF image with a build-id")),
         }
     }
@@ -157,7 +159,7 @@ fn kept(file: &FileOfImage, path: PathBuf) -> KeptImage {
         name: file.name.clone(),
         path,
         bytes: file.bytes.len() as u64,
-        has_lines: true,
+        has_lines: file.has_lines,
         added: SystemTime::now(),
     }
 }

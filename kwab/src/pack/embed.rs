@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 use std::io::{self, Write};
 
-use kwab_format::record::{ImageFile, Source};
-use kwab_format::{BootId, DumpId, Fields as _, FileHeader, RecordType as _, Records, SectionKind, lz4};
+use kwab_format::record::ImageFile;
+use kwab_format::{Fields as _, RecordType as _, Records, SectionKind, lz4};
 
 use crate::model::DumpFile;
 use crate::model::bulk;
@@ -23,6 +23,8 @@ pub struct FileOfImage {
     pub build_id: Vec<u8>,
     /// The bytes of the ELF file.
     pub bytes: Vec<u8>,
+    /// Whether it has line tables.
+    pub has_lines: bool,
 }
 
 /// Writes a copy of `file` that carries these files, each in the place of one that it carries with the same build-id.
@@ -31,12 +33,7 @@ pub struct FileOfImage {
 /// # Errors
 /// When `out` fails.
 pub fn embed(file: &DumpFile, name: &str, images: &[FileOfImage], out: &mut dyn Write) -> io::Result<Vec<String>> {
-    let old = file.header.map(|header| header.dump_id).or_else(|| Some(file.sections.first()?.header.dump_id));
-    let old = old.unwrap_or_default();
-    let boot = file.header.map_or(BootId([0; 16]), |header| header.boot_id);
-    // Another dump, and the same one every time.
-    let id = DumpId(old.0.rotate_left(1) ^ 0x5a1f_a6ed_0000_0002);
-    let mut writer = DumpWriter::new(out, FileHeader::new(id, boot));
+    let mut writer = DumpWriter::new(out, salvage::header(file, 2));
     let replaced: HashSet<&[u8]> = images.iter().map(|image| image.build_id.as_slice()).collect();
     let copied = salvage::copy(file, &mut writer, "lost before images were added", |index| {
         !build_id_of(file, index).is_some_and(|id| replaced.contains(id.as_slice()))
@@ -58,14 +55,7 @@ pub fn embed(file: &DumpFile, name: &str, images: &[FileOfImage], out: &mut dyn 
             }
         }
     }
-    let source = Source {
-        name: Some(name.as_bytes()),
-        length: Some(file.len),
-        dialect: Some(b"kwab"),
-        dump_id: Some(old.0),
-        ..Source::default()
-    };
-    writer.put(SectionKind::NOTES, &source);
+    writer.put(SectionKind::NOTES, &salvage::origin(file, name));
     writer.finish()?;
     Ok(copied.lost)
 }

@@ -77,26 +77,36 @@ pub(crate) fn copy<W: Write>(
     copied
 }
 
+/// The header of a copy of `file`, a dump of its own, the same one every time; `way` tells kinds of copies apart.
+pub(crate) fn header(file: &DumpFile, way: u64) -> FileHeader {
+    let boot = file.header.map_or(BootId([0; 16]), |header| header.boot_id);
+    FileHeader::new(DumpId(id(file).0.rotate_left(1) ^ 0x5a1f_a6ed_0000_0000 ^ way), boot)
+}
+
+/// What a copy of `file` says of where it comes from.
+pub(crate) fn origin<'a>(file: &DumpFile, name: &'a str) -> Source<'a> {
+    Source {
+        name: Some(name.as_bytes()),
+        length: Some(file.len),
+        dialect: Some(b"kwab"),
+        dump_id: Some(id(file).0),
+        ..Source::default()
+    }
+}
+
+fn id(file: &DumpFile) -> DumpId {
+    let of_sections = || file.sections.first().map(|section| section.header.dump_id);
+    file.header.map(|header| header.dump_id).or_else(of_sections).unwrap_or_default()
+}
+
 /// Copies the sound sections of `file` into a new dump, with a note per defect and the origin.
 ///
 /// # Errors
 /// When `out` fails. Sections that become unreadable while they are copied count as lost.
 pub fn salvage(file: &DumpFile, name: &str, out: &mut dyn Write) -> Result<SalvageReport, SalvageError> {
-    let old = file.header.map(|header| header.dump_id).or_else(|| Some(file.sections.first()?.header.dump_id));
-    let old = old.unwrap_or_default();
-    let boot = file.header.map_or(BootId([0; 16]), |header| header.boot_id);
-    // Another dump, and the same one every time.
-    let id = DumpId(old.0.rotate_left(1) ^ 0x5a1f_a6ed_0000_0001);
-    let mut writer = DumpWriter::new(out, FileHeader::new(id, boot));
+    let mut writer = DumpWriter::new(out, header(file, 1));
     let Copied { sections, records, lost } = copy(file, &mut writer, "lost before salvage", |_| true);
-    let source = Source {
-        name: Some(name.as_bytes()),
-        length: Some(file.len),
-        dialect: Some(b"kwab"),
-        dump_id: Some(old.0),
-        ..Source::default()
-    };
-    writer.put(SectionKind::NOTES, &source);
+    writer.put(SectionKind::NOTES, &origin(file, name));
     writer.finish()?;
     Ok(SalvageReport { schema: SCHEMA, input: name.to_string(), output: String::new(), sections, records, lost })
 }
