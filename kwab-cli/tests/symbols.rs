@@ -197,3 +197,27 @@ fn a_dump_that_carries_a_part_of_an_image_says_so_and_does_without() {
     let page = text(&run(at, &["inspect", "cut.kwab", "--section", "bt"]).stdout);
     assert!(page.contains("no names: give"), "{page}");
 }
+
+#[test]
+fn images_that_unpack_to_far_more_than_the_dump_has_are_left_out_and_said() {
+    let folder = folder();
+    let at = folder.path();
+    dump(at);
+    let mut bytes = fs::read(sample("process")).expect("there");
+    let carry = |bytes: Vec<u8>, name: &str| {
+        let file = kwab::model::DumpFile::open(&at.join("core.kwab")).expect("a dump");
+        let build_id = (0..20).map(|at| u8::from_str_radix(&ID[2 * at..2 * at + 2], 16).expect("digits")).collect();
+        let image = kwab::pack::FileOfImage { name: "process".into(), build_id, bytes, has_lines: true };
+        let mut out = Vec::new();
+        kwab::pack::embed(&file, "core.kwab", &[image], &mut out).expect("written");
+        fs::write(at.join(name), out).expect("written");
+    };
+    carry(bytes.clone(), "sound.kwab");
+    bytes.resize(12 << 20, 0);
+    carry(bytes, "bomb.kwab");
+    let page = |name: &str| text(&run(at, &["inspect", name, "--section", "bt"]).stdout);
+    assert!(page("sound.kwab").contains("process.c:24"), "{}", page("sound.kwab"));
+    assert!(page("bomb.kwab").contains("no names: give"), "{}", page("bomb.kwab"));
+    let said = text(&run(at, &["triage", "bomb.kwab", "--json"]).stdout);
+    assert!(said.contains("the images in the dump unpack to "), "{said}");
+}

@@ -272,6 +272,7 @@ impl Case<'_> {
             };
             self.losses.entry(kind).or_insert(text);
         }
+        self.bound_images(file.len);
         // A writer that never began a kind of section leaves nothing to miss; one that is cut may have.
         if self.cut {
             let whole: Vec<SectionKind> = present.keys().copied().collect();
@@ -284,6 +285,18 @@ impl Case<'_> {
                 );
                 self.losses.entry(kind).or_insert(text);
             }
+        }
+    }
+
+    /// Leaves out the images that a dump of `length` bytes carries when they unpack to far more than it has: reading an
+    /// image costs many times its bytes.
+    fn bound_images(&mut self, length: u64) {
+        let carried: u64 =
+            self.image_files.iter().filter_map(|piece| piece.bytes).map(|bytes| bytes.len() as u64).sum();
+        if carried > length.saturating_mul(4).saturating_add(1 << 20) {
+            self.image_files.clear();
+            let text = format!("the images in the dump unpack to {}, too many for its length", units::bytes(carried));
+            self.losses.entry(SectionKind::IMAGE_FILES).or_insert(text);
         }
     }
 
