@@ -20,7 +20,7 @@ use crate::process::Call;
 use crate::setup::{self, Consent, Tool};
 use crate::{binary, paths};
 
-#[path = "../../../kwab-cli/tests/common/hostile.rs"]
+#[path = "../../../kwab-cli/tests/cli/common/hostile.rs"]
 mod hostile;
 
 /// What a hostile string tries: every one sets `window.marker` if it becomes more than text.

@@ -1,0 +1,51 @@
+//! The real binary, judged from outside: what it reads, prints and answers, what it does with hostile files, and its
+//! terminal interface on a real terminal. One program, since linking the library once for each file took minutes.
+
+mod common;
+
+mod address;
+mod analyses;
+mod bisect;
+mod bombs;
+mod builds;
+mod capture;
+mod ci;
+mod commands;
+mod copies;
+mod crowds;
+mod diff;
+mod doctor;
+mod door;
+mod errors;
+mod exchange;
+mod fleet;
+mod follow;
+mod golden;
+mod hostile;
+mod hostile_images;
+mod hostile_text;
+mod index;
+mod inputs;
+mod list;
+mod mcp;
+mod noise;
+mod oracle;
+mod outputs;
+mod pack;
+mod page;
+mod parquet;
+mod print;
+mod real_logs;
+mod redact;
+mod report;
+mod schemas;
+mod secrets;
+mod several_crashes;
+mod several_dumps;
+mod statuses;
+mod strangers;
+mod symbols;
+mod tui;
+mod tui_work;
+mod vocabulary;
+mod workflow;

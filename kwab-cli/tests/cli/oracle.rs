@@ -1,0 +1,50 @@
+//! `kwab oracle` on real runs: Linux under strace beside our kernel's recorded calls.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::{folder, run, text};
+use serde_json::Value;
+
+fn captured(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/oracle").join(name)
+}
+
+fn compared(more: &[&str]) -> (Option<i32>, String) {
+    let (good, bad) = (captured("socket-families.strace"), captured("socket-families.log"));
+    let program = "/contracts/sockets/socket_refuses_unknown_families";
+    let paths = [good.to_str().expect("UTF-8"), bad.to_str().expect("UTF-8")];
+    let words: Vec<&str> =
+        ["oracle", "--program", program].into_iter().chain(paths).chain(more.iter().copied()).collect();
+    let output = run(folder().path(), &words);
+    (output.status.code(), text(&output.stdout))
+}
+
+#[test]
+fn the_first_call_that_our_kernel_answers_otherwise_is_named_beside_linux() {
+    let (status, said) = compared(&[]);
+    assert_eq!(status, Some(1));
+    assert!(
+        said.contains("first difference: socket returned -1 EAFNOSUPPORT; in the good run -1 EPROTONOSUPPORT"),
+        "{said}"
+    );
+    assert!(said.contains("socket(AF_INET, SOCK_STREAM, 99) = -1 EAFNOSUPPORT"), "{said}");
+    assert!(said.contains("ends  good: exit status 0; bad: exit status 0"), "{said}");
+    assert!(said.is_ascii(), "{said}");
+}
+
+#[test]
+fn the_same_as_values_keeps_to_its_schema() {
+    let (status, said) = compared(&["--json"]);
+    assert_eq!(status, Some(1));
+    let value: Value = serde_json::from_str(&said).expect("JSON");
+    let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("schemas/oracle.json");
+    let schema: Value = serde_json::from_str(&std::fs::read_to_string(schema).expect("there")).expect("JSON");
+    let errors: Vec<_> = jsonschema::validator_for(&schema)
+        .expect("a schema")
+        .iter_errors(&value)
+        .map(|error| error.to_string())
+        .collect();
+    assert!(errors.is_empty(), "{errors:?}");
+    assert_eq!((&value["first"]["kind"], &value["good"]["origin"]), (&"answer".into(), &"strace".into()));
+    assert_eq!(value["suspects"], Value::Array(Vec::new()));
+}
