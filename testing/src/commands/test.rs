@@ -142,12 +142,17 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     let chosen = |step: &&Step| arguments.steps.is_empty() || arguments.steps.iter().any(|name| name == step.name);
     for step in STEPS.iter().filter(chosen) {
         eprintln!("== {}", step.name);
-        let since = Instant::now();
+        let (since, used) = (Instant::now(), processor_seconds());
         let pulse = Pulse::of(step.name);
         let result = (step.run)(consent, &mut tally);
         drop(pulse);
         let word = tally.step(&result);
-        lines.push(format!("{:<16} {word:<7} {:>7.1} s", step.name, since.elapsed().as_secs_f64()));
+        let seconds = since.elapsed().as_secs_f64();
+        let busy = match (used, processor_seconds()) {
+            (Some(before), Some(after)) => format!("  {:.1} processors", (after - before) / seconds.max(0.1)),
+            _ => String::new(),
+        };
+        lines.push(format!("{:<16} {word:<7} {seconds:>7.1} s{busy}", step.name));
         if let Err(error) = result {
             eprintln!("{}: {error:#}", if word == SKIPPED { "WARNING: nothing was tested" } else { "error" });
             ends.push(format!("{} {word}: {error:#}", step.name));
@@ -159,6 +164,16 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     ends.iter().for_each(|end| println!("{end}"));
     println!("{} passed, {} failed{skipped}", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Seconds of processors that this program and the programs it has waited for have used; the four counters of
+/// `/proc/self/stat` (proc(5): 14 to 17) are in `USER_HZ`, a hundred to the second.
+fn processor_seconds() -> Option<f64> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name in parentheses may have any characters; the third field follows it.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks: Vec<u64> = fields.split_whitespace().skip(11).take(4).map_while(|field| field.parse().ok()).collect();
+    (ticks.len() == 4).then(|| ticks.iter().sum::<u64>() as f64 / 100.0)
 }
 
 /// The word for a step that could not run here.
@@ -285,6 +300,14 @@ mod tests {
         assert_eq!(tally.step(&unreachable), SKIPPED);
         assert_eq!(tally.step(&Err(anyhow::anyhow!("does not build"))), "FAILED");
         assert_eq!((tally.passed, tally.failed, tally.skipped), (0, 1, 1));
+    }
+
+    #[test]
+    fn the_time_of_a_program_that_was_waited_for_is_counted() {
+        let before = processor_seconds().expect("proc is mounted");
+        let loop_of_shell = "i=0; while [ $i -lt 200000 ]; do i=$((i+1)); done";
+        assert!(std::process::Command::new("sh").args(["-c", loop_of_shell]).status().expect("it runs").success());
+        assert!(processor_seconds() > Some(before));
     }
 
     #[test]
