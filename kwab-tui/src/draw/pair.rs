@@ -88,8 +88,8 @@ fn rows(app: &App, pair: &PairView, layout: &Layout, buffer: &mut Buffer) {
     };
     let (here, there) = pair.views();
     let own = here.columns().len();
-    let of_left = widths(here, left.width);
-    let of_right = right.map(|right| widths(there, right.width));
+    let of_left = widths(here, here.columns(), left.width);
+    let of_right = right.map(|right| widths(there, there.columns(), right.width));
     if let Some(heading) = layout.heading {
         headings(app, here.columns(), &of_left, Rect { y: heading.y, height: 1, ..left }, buffer);
         if let (Some(area), Some(widths)) = (right, &of_right) {

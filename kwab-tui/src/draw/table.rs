@@ -19,14 +19,16 @@ pub(super) fn draw(app: &App, view: &dyn View, layout: &Layout, buffer: &mut Buf
     let list = app.workspace().list();
     let len = view.len();
     let area = layout.rows;
-    let columns = view.columns();
     // Where there is a scrollbar, it has a column of its own.
     let scrolls = list.count(len) > usize::from(area.height) && area.width >= 20;
-    let widths = widths(view, area.width - u16::from(scrolls));
+    let room = area.width - u16::from(scrolls);
+    let columns = view.columns_in(room);
+    let widths = widths(view, columns, room);
     if let Some(heading) = layout.heading {
         headings(app, columns, &widths, heading, buffer);
     }
     let mut state = list.clone();
+    state.look.room = room;
     state.scroll(len, usize::from(area.height));
     let count = state.count(len);
     let selected = state.position(len);
@@ -122,8 +124,7 @@ fn skip(text: &str, columns: usize) -> &str {
 }
 
 /// The widths of the columns: empty ones are left out, and those that matter least until the rest has room.
-pub(super) fn widths(view: &dyn View, room: u16) -> Vec<u16> {
-    let columns = view.columns();
+pub(super) fn widths(view: &dyn View, columns: &[Column], room: u16) -> Vec<u16> {
     let mut widths: Vec<u16> = columns.iter().map(|column| column.width).collect();
     let has = |(index, column): (usize, &Column)| column.width == 0 || view.has_column(index);
     let mut shown: Vec<bool> = columns.iter().enumerate().map(has).collect();

@@ -192,6 +192,13 @@ fn piece(memory: &Memory<'_>, section: usize, offset: usize) -> Option<Piece> {
 const COLUMNS: &[Column] =
     &[Column::new("address", 18, 0), Column::new("bytes", 50, 0), Column::new("text", 16, 1), Column::rest("")];
 
+/// The same where the bytes stand in pairs, so that eighty columns have room for the text.
+const PAIRED: &[Column] =
+    &[Column::new("address", 18, 0), Column::new("bytes", 40, 0), Column::new("text", 16, 1), Column::rest("")];
+
+/// What `COLUMNS` takes: below it bytes stand in pairs.
+const WIDE: u16 = 88;
+
 /// A byte as text.
 fn shown(byte: u8) -> char {
     if byte.is_ascii_graphic() || byte == b' ' { char::from(byte) } else { '.' }
@@ -202,12 +209,7 @@ fn grouped(cells: &[Option<u8>; 16], look: &Look) -> String {
     let size = usize::from(look.word.clamp(1, 8));
     let mut out = String::new();
     for (index, word) in cells.chunks(size).enumerate() {
-        if index > 0 {
-            out.push(' ');
-            if index * size == 8 {
-                out.push(' ');
-            }
-        }
+        out.extend(std::iter::repeat_n(' ', gaps(index, size, look)));
         let byte = |cell: &Option<u8>, out: &mut String| {
             let _ = match cell {
                 Some(byte) => write!(out, "{byte:02x}"),
@@ -224,6 +226,12 @@ fn grouped(cells: &[Option<u8>; 16], look: &Look) -> String {
     out
 }
 
+/// Spaces between a word and the one before it.
+const fn gaps(word: usize, size: usize, look: &Look) -> usize {
+    let joined = size == 1 && look.room < WIDE && word % 2 == 1;
+    if word == 0 || joined { 0 } else { 1 + (word * size == 8) as usize }
+}
+
 /// Where the byte under the cursor is drawn in the column of bytes.
 #[must_use]
 pub fn cursor_column(look: &Look) -> usize {
@@ -231,13 +239,17 @@ pub fn cursor_column(look: &Look) -> usize {
     let byte = usize::from(look.byte.min(15));
     let (word, within) = (byte / size, byte % size);
     let within = if look.big_endian || size == 1 { within } else { size - 1 - within };
-    let gap = usize::from(word * size >= 8);
-    word * (2 * size + 1) + gap + 2 * within
+    let before: usize = (0..=word).map(|word| gaps(word, size, look)).sum();
+    word * 2 * size + before + 2 * within
 }
 
 impl View for HexView {
     fn columns(&self) -> &[Column] {
         COLUMNS
+    }
+
+    fn columns_in(&self, room: u16) -> &[Column] {
+        if room < WIDE { PAIRED } else { COLUMNS }
     }
 
     fn len(&self) -> usize {
@@ -406,16 +418,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_cursor_stands_on_its_byte_in_every_word_size_and_order() {
+    fn the_cursor_stands_on_its_byte_in_every_word_size_order_and_width() {
         let cells: [Option<u8>; 16] = std::array::from_fn(|index| Some(index as u8));
-        for word in [1, 2, 4, 8] {
-            for big_endian in [false, true] {
-                for byte in 0..16 {
-                    let look = Look { byte, word, big_endian, ..Look::default() };
-                    let shown = grouped(&cells, &look);
-                    let at = cursor_column(&look);
-                    assert_eq!(&shown[at..at + 2], format!("{byte:02x}"), "{look:?} {shown}");
-                }
+        let looks = [1, 2, 4, 8].into_iter().flat_map(|word| {
+            [(false, WIDE), (false, WIDE - 1), (true, WIDE), (true, WIDE - 1)].map(|(big_endian, room)| Look {
+                word,
+                big_endian,
+                room,
+                ..Look::default()
+            })
+        });
+        for look in looks {
+            let shown = grouped(&cells, &look);
+            let column = if look.room < WIDE { PAIRED[1].width } else { COLUMNS[1].width };
+            assert!(shown.len() <= usize::from(column), "{look:?} {shown}");
+            for byte in 0..16 {
+                let at = cursor_column(&Look { byte, ..look });
+                assert_eq!(&shown[at..at + 2], format!("{byte:02x}"), "{look:?} {shown}");
             }
         }
     }

@@ -136,11 +136,13 @@ pub struct Look {
     pub window: Option<(u64, u64)>,
     /// Whether the picture is shown, so that the detail need not say the same.
     pub pictured: bool,
+    /// Columns of the screen that the list has.
+    pub room: u16,
 }
 
 impl Default for Look {
     fn default() -> Self {
-        Self { byte: 0, word: 1, big_endian: false, window: None, pictured: false }
+        Self { byte: 0, word: 1, big_endian: false, window: None, pictured: false, room: u16::MAX }
     }
 }
 
@@ -148,6 +150,10 @@ impl Default for Look {
 pub trait View: Send + Sync {
     /// Columns of the list, from left to right.
     fn columns(&self) -> &[Column];
+    /// Columns of a list that has so many columns of the screen.
+    fn columns_in(&self, _room: u16) -> &[Column] {
+        self.columns()
+    }
     /// Whether any row says something in a column; one that is empty in all of them is not drawn.
     fn has_column(&self, _column: usize) -> bool {
         true
