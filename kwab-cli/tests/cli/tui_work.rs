@@ -93,6 +93,10 @@ fn symbols_are_loaded_from_inside_and_the_editor_opens_the_line_they_name() {
     session.press("\r");
     session.sees("symbols of 1 image loaded");
     session.sees("sum+0x");
+    session.press("y");
+    session.sees("kwab inspect core.kwab --section bt,tasks --symbols images/process");
+    session.press("\u{1b}");
+    session.sees("sum+0x");
     session.press("gjV");
     session.sees("EDITING");
     assert!(!session.is_taken(), "the editor has the first screen");

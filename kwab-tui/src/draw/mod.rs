@@ -54,7 +54,7 @@ fn body(app: &App, layout: &Layout, buffer: &mut Buffer) {
         let linux = app.workspace().shown_crash().is_some_and(Crash::is_linux);
         let mut lines = vec![Line::of(Tone::Plain, why_empty(&view.when_empty(), linux))];
         lines.extend(view.summary());
-        lines.push(Line::of(Tone::Dim, format!("$ {}", view.command(&app.workspace().dump_name()))));
+        lines.push(Line::of(Tone::Dim, format!("$ {}", app.workspace().command(&*view))));
         paragraph(app, &lines, layout.body, buffer);
         return;
     }

@@ -12,13 +12,14 @@ mod tidy;
 mod watch;
 
 use std::collections::VecDeque;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::SystemTime;
 
 use kwab::report::catalogue::CatalogueEntry;
+use kwab::report::command;
 use kwab::report::inspect::Report;
 
 use crate::list::{self, ListState, Question};
@@ -45,6 +46,31 @@ pub struct Sources {
     pub backing: Option<PathBuf>,
     /// An earlier build that worked: a file, or a build-id in the store.
     pub good: Option<PathBuf>,
+}
+
+impl Sources {
+    /// The options that a command of `kwab` needs to answer from the same images and files.
+    #[must_use]
+    pub fn options(&self, command: &str) -> String {
+        let name = command.split_whitespace().nth(1).unwrap_or_default();
+        let takes = |commands: &[&str]| commands.contains(&name);
+        let mut out = String::new();
+        let mut option = |name: &str, path: &Path| {
+            out.push_str(&format!(" {name} {}", command::word(&path.display().to_string())));
+        };
+        if takes(&["triage", "inspect", "export"]) {
+            self.symbols.iter().for_each(|path| option("--symbols", path));
+        }
+        if takes(&["triage", "inspect"]) {
+            self.good.iter().for_each(|path| option("--good", path));
+        }
+        // Of other commands it means that a file may be replaced.
+        let forces = self.force && takes(&["triage", "inspect"]);
+        if takes(&["triage", "verify-pages"]) {
+            self.backing.iter().for_each(|path| option("--backing", path));
+        }
+        out + if forces { " --force" } else { "" }
+    }
 }
 
 /// Something to do.

@@ -162,6 +162,14 @@ impl Workspace {
         }
     }
 
+    /// The command that prints what a list shows, from the same images and files.
+    #[must_use]
+    pub fn command(&self, view: &dyn View) -> String {
+        let command = view.command(&self.dump_name());
+        let options = self.session.sources().options(&command);
+        command + &options
+    }
+
     /// Every file that is read: dumps, logs, images and the files behind pages.
     pub(super) fn inputs(&self) -> Vec<PathBuf> {
         self.catalogue.files().cloned().chain(self.session.inputs()).collect()

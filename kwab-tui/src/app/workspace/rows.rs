@@ -210,7 +210,7 @@ impl Workspace {
                 items.push((format!("path     {path}"), MenuAction::Copy(path)));
             }
         }
-        let command = view.command(&self.dump_name());
+        let command = self.command(&*view);
         items.push((format!("command  {command}"), MenuAction::Copy(command)));
         items
     }
