@@ -151,7 +151,7 @@ fn the_words_of_a_panic_say_where_and_what() {
         only("[CPU0] dump_assert_info: Assertion failed panic: at file: /arch/demo.c:561 task(CPU0): nsh_main p\n");
     assert_eq!(cut.source, Some(("/arch/demo.c".into(), 561)));
     let esp = only(
-        "14:01:01: /home/demo/freertos/queue.c:1445 (demoReceive)- assert failed!\n\
+        "14:01:01: /demo/freertos/queue.c:1445 (demoReceive)- assert failed!\n\
          14:01:01: abort() was called at PC 0x4009642f on core 1\n14:01:01: Rebooting...\n",
     );
     assert_eq!((esp.class, esp.cpu, esp.function.as_deref()), (Class::Assertion, Some(1), Some("demoReceive")));
