@@ -220,6 +220,7 @@ pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
 /// Whether a line says that something deadly happened; what, and the line without decoration.
 pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let bare = undecorated(line);
+    let bare = named(bare).unwrap_or(bare);
     if bare.len() < 3 || line.len() > 400 {
         return None;
     }
@@ -242,6 +243,16 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
     let healthy = HEALTHY.iter().any(|word| lower.contains(word));
     (whole && !healthy).then_some((*class, bare))
+}
+
+/// What a kernel says of its panic behind its own name: `moss: Kernel panic: not yet implemented`.
+fn named(bare: &[u8]) -> Option<&[u8]> {
+    const LONGEST_NAME: usize = 16;
+    let colon = memchr::memchr(b':', &bare[..bare.len().min(LONGEST_NAME)])?;
+    let rest = bare[colon + 1..].strip_prefix(b" ")?;
+    let is_name = bare[..colon].iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+    let panics = [&b"Kernel panic: "[..], b"Kernel Panic: ", b"KERNEL PANIC"].iter().any(|mark| rest.starts_with(mark));
+    (is_name && panics).then_some(rest)
 }
 
 /// Words that name a death wherever they stand in a line, in their own case, and what they announce.
@@ -369,6 +380,7 @@ mod tests {
             "Assertion failed: x != 0",
             "kernel panic: no init",
             "Unhandled exception 14",
+            "demo: Kernel panic: not yet implemented",
         ] {
             assert!(deadly(line.as_bytes()).is_some(), "{line}");
         }

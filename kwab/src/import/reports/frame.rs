@@ -178,6 +178,8 @@ fn one(line: &[u8], inside: bool) -> Option<Frame> {
             trailer(tail, &mut frame);
             Some(frame)
         }
+        // The line was cut behind the name.
+        None if inside && matches!(after, b"+" | b"+0x") => Some(frame),
         None if inside || frame.address.is_some() => loose(name, after, frame, parens),
         None => None,
     }
@@ -195,11 +197,12 @@ fn loose(name: &[u8], after: &[u8], mut frame: Frame, parens: bool) -> Option<Fr
     if after.starts_with(b" (") {
         // `foo (fs/x.c:12 fs/y.c:3)`, `foo (??:?)`
         let inner = &tail[1..];
-        let end = memchr::memchr(b')', inner)?;
+        // The line may have been cut.
+        let end = memchr::memchr(b')', inner).unwrap_or(inner.len());
         let first = inner[..end].split(|byte| *byte == b' ').next()?;
         frame.source = source(first);
         let unknown = first.ends_with(b"?");
-        trailer(&inner[end + 1..], &mut frame);
+        trailer(inner.get(end + 1..).unwrap_or_default(), &mut frame);
         return (frame.source.is_some() || unknown).then_some(frame);
     }
     let mut words = tail.split(|byte| *byte == b' ').filter(|word| !word.is_empty());
@@ -295,7 +298,8 @@ pub fn arm_caller(line: &[u8]) -> Option<Frame> {
     let caller = line[at + 6..].trim_ascii();
     let (address, rest) = address(caller).map_or((None, caller), |(value, rest)| (Some(value), rest.trim_ascii()));
     let inner = rest.strip_prefix(b"(").unwrap_or(rest);
-    let mut frame = one(inner.split(|byte| *byte == b')').next()?, false)?;
+    let inner = inner.split(|byte| *byte == b')').next()?;
+    let mut frame = one(inner, inner.ends_with(b"+0x"))?;
     frame.address = frame.address.or(address);
     Some(frame)
 }
@@ -344,6 +348,11 @@ mod tests {
         ] {
             assert_eq!(first(line).symbol.as_deref(), Some("foo_bar"), "{line}");
         }
+        for cut in [" foo_bar+0x", " foo_bar+", "foo_bar.cold (./include/linux/log2.h:57 fs/demo.c:46"] {
+            assert!(first(cut).symbol.is_some_and(|name| name.starts_with("foo_bar")), "{cut}");
+        }
+        let caller = arm_caller(b"__ubsan_handle from foo_bar+0x").expect("a caller");
+        assert_eq!(caller.symbol.as_deref(), Some("foo_bar"));
         assert_eq!(first(" foo_bar+0x1c/0x40 [mod 1234abcd]").module.as_deref(), Some("mod"));
         assert_eq!(first(" foo (fs/x.c:12)").source, Some(("fs/x.c".into(), 12)));
         assert!(first(" foo fs/x.c:12 [inline]").inline);

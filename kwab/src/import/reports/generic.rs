@@ -239,11 +239,22 @@ pub fn detail(builder: &mut Builder, line: &[u8]) -> Took {
         builder.wants_message = true;
         return Took::Yes;
     }
-    if let Some((_, bare)) = deadly(line) {
-        builder.note(text(bare));
+    if let Some((class, bare)) = deadly(line) {
+        if is_shout(builder) {
+            builder.report.class = class;
+            builder.report.message = text(bare);
+        } else {
+            builder.note(text(bare));
+        }
         return Took::Yes;
     }
     Took::No
+}
+
+/// Whether the line that opened the report says that there is a panic, and not what happened.
+fn is_shout(builder: &Builder) -> bool {
+    let message = builder.report.message.trim_matches(|letter: char| !letter.is_alphanumeric());
+    builder.title == "{message}" && ["kernel panic", "panic"].iter().any(|shout| message.eq_ignore_ascii_case(shout))
 }
 
 #[cfg(test)]

@@ -4,6 +4,7 @@ use super::build::Builder;
 use super::class::Class;
 use super::dialect::{self, Dialects};
 use super::template::Captures;
+use super::words::has;
 use super::{LogPosition, deadly, linux};
 
 /// What a line that opens a report of another kernel says, by a row or by deadly words; `is_open` says that its stream
@@ -20,6 +21,9 @@ pub(super) fn opening<'t, 'l>(
         let healthy = may_be && captures.get("message").is_some_and(deadly::is_healthy);
         return (!healthy).then(|| (opening.clone(), Some(captures)));
     }
+    if let Some(opening) = lost_panic(text).filter(|_| !is_open && !linux) {
+        return Some((opening, None));
+    }
     // A report in quotation marks, where prose cites it: worth one only with what a kernel prints behind it.
     if let Some((opening, captures)) = text.strip_prefix(b"\"").and_then(|text| dialects.opens(text)) {
         return Some((dialect::Opening { weak: true, ..opening.clone() }, Some(captures)));
@@ -33,6 +37,19 @@ pub(super) fn opening<'t, 'l>(
     Some((dialect::Opening { row: usize::MAX, class, title, stage: true, program: false, weak }, None))
 }
 
+/// Functions by which a backtrace shows a panic of Rust.
+pub(super) const OF_RUST: [&[u8]; 2] = [b"rust_begin_unwind", b"core::panicking::"];
+
+/// The backtrace of a kernel in Rust whose panic message is lost; programs have theirs in the lower half of memory.
+fn lost_panic(text: &[u8]) -> Option<dialect::Opening> {
+    const UPPER_HALF: u64 = 1 << 63;
+    OF_RUST.iter().find(|name| has(text, name))?;
+    let frame = super::generic::frames(text, true).into_iter().next()?;
+    frame.address.filter(|address| *address >= UPPER_HALF)?;
+    let title = "panic (message lost) in {function}".into();
+    Some(dialect::Opening { row: usize::MAX, class: Class::Panic, title, stage: true, program: false, weak: true })
+}
+
 /// Whether what is open is only the text that a warning prints between the cut mark and its first line.
 pub(super) fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, position: LogPosition) -> bool {
     let report = &builder.report;
@@ -42,6 +59,40 @@ pub(super) fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, positi
         && behind_the_mark
         && !builder.has_stack()
         && report.registers.is_empty()
+}
+
+/// A line without the marks by which Markdown sets it as code or in bold and a mail of differences as new, and without
+/// the level that a logger pads with blanks: `ERROR        EXCEPTION: Page Fault`.
+pub(super) fn unmarked(text: &[u8]) -> &[u8] {
+    const LEVELS: [&[u8]; 8] = [b"ERROR", b"TRACE", b"FATAL", b"PANIC", b"DEBUG", b"CRITICAL", b"WARN", b"INFO"];
+    let text = text.strip_prefix(b"+").filter(|rest| rest.starts_with(b"#")).unwrap_or(text);
+    let text = match text.strip_prefix(b"`") {
+        Some(rest) if !rest.starts_with(b"`") => rest.strip_suffix(b"`").unwrap_or(rest),
+        _ => text,
+    };
+    let bold = text.strip_prefix(b"**").and_then(|rest| rest.strip_suffix(b"**"));
+    let text = bold.filter(|text| text.len() > 8 && !text.starts_with(b"*")).unwrap_or(text);
+    let level = LEVELS.iter().find_map(|level| text.strip_prefix(*level));
+    level.filter(|rest| rest.starts_with(b"   ")).map_or(text, <[u8]>::trim_ascii_start)
+}
+
+/// The panic that the last line of one repeats: `---[ end Kernel panic - not syncing: …`.
+pub(super) fn end_of_panic(text: &[u8]) -> Option<&[u8]> {
+    let panic = text.strip_prefix(b"---[ end ").filter(|rest| rest.starts_with(b"Kernel panic"))?;
+    Some(panic.strip_suffix(b"]---").unwrap_or(panic).trim_ascii_end())
+}
+
+/// How the line begins by which KFENCE shows an object.
+pub(super) const KFENCE_OBJECT: &[u8] = b"kfence-#";
+
+/// A report of KFENCE that begins with the object, its first lines being lost.
+pub(super) fn of_object(text: &[u8], position: LogPosition) -> Option<Builder> {
+    let shown = text.starts_with(KFENCE_OBJECT) && has(text, b"size=");
+    shown.then(|| {
+        let mut builder = Builder::new("linux", Class::Kfence, "KFENCE in {function}", position);
+        builder.report.message = super::words::text(text);
+        builder
+    })
 }
 
 /// The text of a Markdown heading, as an issue has it that is titled with the first line of its report.

@@ -121,8 +121,11 @@ pub(super) fn later_stage(
     let weak = matches!(builder.report.class, Class::Unknown)
         || std::mem::take(&mut builder.wants_message)
         || builder.title == "{message}" && opening.title != "{message}";
+    // `Exception vector: 6`, and behind it what the exception was.
+    let vague = builder.report.class == Class::Exception && builder.title.starts_with("exception");
+    let told = !matches!(opening.class, Class::Exception | Class::Panic | Class::Unknown | Class::Assertion);
     dialect::read::said(builder, captures);
-    if weak {
+    if weak || vague && told {
         builder.report.class = opening.class;
         builder.title = opening.title.to_string();
     }

@@ -66,8 +66,8 @@ const FAULTED: [&[u8]; 7] =
 const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack limit = 0x"];
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
-/// report in a string of JSON.
-const OWN_NEEDLES: [&[u8]; 13] = [
+/// report in a string of JSON, an object of KFENCE.
+const OWN_NEEDLES: [&[u8]; 14] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -81,6 +81,7 @@ const OWN_NEEDLES: [&[u8]; 13] = [
     b"EIP is at ",
     b"PC is at ",
     clean::PANIC_STRING,
+    head::KFENCE_OBJECT,
 ];
 
 /// What a line is.
@@ -132,6 +133,13 @@ impl Open {
     /// Whether a deadly word opened it, and nothing that a kernel prints has followed.
     fn is_bare(&self) -> bool {
         self.builder.title == "{message}" && self.reader != Reader::Linux && !self.has_evidence()
+    }
+
+    /// Whether a head of Linux ends it as prose, or as the last words of a program: one with the kernel's count of its
+    /// oopses what only a deadly word has opened, a panic of Linux all that nothing has followed.
+    fn gives_way(&self, text: &[u8]) -> bool {
+        let panics = text.starts_with(b"Kernel panic - not syncing");
+        self.is_bare() && words::has(text, b"[#") || panics && self.reader != Reader::Linux && !self.has_evidence()
     }
 
     /// Whether a kernel printed more than the line that opened the report: a stack, registers, a processor, a position.
@@ -211,7 +219,7 @@ impl Recogniser {
 
     /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        let own = deadly::needles().chain(OWN_NEEDLES).chain(OF_PROCESS).chain(reflow::BEGINNINGS);
+        let own = deadly::needles().chain(OWN_NEEDLES).chain(OF_PROCESS).chain(reflow::BEGINNINGS).chain(head::OF_RUST);
         linux::needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
     }
 
@@ -286,7 +294,8 @@ impl Recogniser {
     }
 
     fn stripped(&mut self, line: &Stripped<'_>, position: LogPosition) -> Role {
-        let text = line.text.trim_ascii();
+        let text = head::unmarked(line.text.trim_ascii());
+        let line = &Stripped { text, ..*line };
         if text.is_empty() {
             return Role::Console;
         }
@@ -354,7 +363,8 @@ impl Recogniser {
         {
             return role;
         }
-        if let Some(role) = self.linux_head(at, line, text, position) {
+        let lost = head::end_of_panic(text).filter(|_| at.is_none() && self.number == 0);
+        if let Some(role) = self.linux_head(at, line, lost.unwrap_or(text), position) {
             return role;
         }
         if let Some(role) = self.dialect_head(at, line, position) {
@@ -375,7 +385,8 @@ impl Recogniser {
         if head.as_ref().is_some_and(|head| is_text_of(&open.builder, head, position)) {
             return at;
         }
-        if head.is_none() && self.dialects.opens(self.dialects.unprefixed(text).0).is_none() {
+        let opened = self.dialects.opens(self.dialects.unprefixed(text).0);
+        if head.is_none() && opened.is_none_or(|(opening, _)| opening.weak) {
             return at;
         }
         let number = self.open.remove(at?).builder.report.number;
@@ -433,7 +444,7 @@ impl Recogniser {
     fn is_told_better(&self, at: usize, text: &[u8], position: LogPosition) -> bool {
         let Some(open) = self.open.get(at) else { return false };
         let Reader::Row(row) = open.reader else { return false };
-        if open.is_bare() && words::has(text, b"[#") && linux::find(text).is_some() {
+        if open.gives_way(text) && linux::find(text).is_some() {
             return true;
         }
         let near = position.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
@@ -470,7 +481,7 @@ impl Recogniser {
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
             // What only a deadly word has opened is prose beside the kernel's own count of its oopses.
-            let prose = open.is_bare() && words::has(text, b"[#");
+            let prose = open.gives_way(text);
             if open.reader != Reader::Linux && fallback && !open.builder.ended && !prose {
                 return None;
             }
@@ -479,7 +490,7 @@ impl Recogniser {
             }
         }
         let at = at.filter(|at| {
-            let prose = self.open[*at].is_bare() && words::has(text, b"[#");
+            let prose = self.open[*at].gives_way(text);
             if prose {
                 self.open.remove(*at);
             }
@@ -564,6 +575,12 @@ impl Recogniser {
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
         let is_process = text.starts_with(b"Process ") && OF_PROCESS.iter().any(|mark| words::has(text, mark));
+        if let Some(mut builder) = head::of_object(text, position) {
+            self.begin(&mut builder, line, None, position);
+            linux::body::learn(&mut builder, text, position);
+            self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
+            return Role::Console;
+        }
         if is_task || is_process || faulted() && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
@@ -626,9 +643,13 @@ impl Recogniser {
             self.number += 1;
             builder.report.number = self.number;
         }
-        if open.orphan && (located || !builder.report.registers.is_empty()) {
+        let untold = matches!(builder.report.class, Class::Warning | Class::Oops);
+        if open.orphan && untold && (located || !builder.report.registers.is_empty()) {
             builder.report.class = Class::Oops;
             builder.title = "Oops in {function}".into();
+        }
+        if open.reader == Reader::Linux {
+            linux::lost::tell(&mut builder);
         }
         if let Reader::Row(row) = open.reader {
             self.skip_own(&mut builder, row);

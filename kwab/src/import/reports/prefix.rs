@@ -194,12 +194,16 @@ fn processor<'a>(text: &'a [u8], caller: &mut Option<Caller>) -> Option<&'a [u8]
 }
 
 /// `[  240.]` of kernels without a finer clock, `[383411]` in seconds (FreeBSD), `[0000a3f8] <err>` in ticks (Zephyr).
-/// Shorter numbers count frames.
+/// Shorter numbers count frames, unless words of FreeBSD follow.
 fn is_count(inner: &[u8], rest: &[u8]) -> bool {
     let digits = inner.strip_suffix(b".").unwrap_or(inner);
     let decimal = !digits.is_empty() && digits.iter().all(u8::is_ascii_digit);
     let ticks = inner.len() == 8 && inner.iter().all(u8::is_ascii_hexdigit) && rest.starts_with(b"<");
-    decimal && (digits.len() < inner.len() || digits.len() >= 3) || ticks
+    const WORDS: [&[u8]; 8] =
+        [b"#", b"lock order", b"1st 0x", b"2nd 0x", b"stack backtrace:", b"Fatal trap", b"panic: ", b"KDB: "];
+    let text = rest.trim_ascii_start();
+    let early = decimal && WORDS.iter().any(|word| text.starts_with(word));
+    decimal && (digits.len() < inner.len() || digits.len() >= 3) || ticks || early
 }
 
 /// `12.345678` in nanoseconds, and what follows.

@@ -44,13 +44,16 @@ pub(super) fn softly_broken(line: &[u8]) -> Option<&[u8]> {
         .filter(|begun| (70..78).contains(&line.len()) && !begun.ends_with(b"=") && begun.contains(&b' '))
 }
 
-/// The lines in one line: it is cut before each time stamp of a kernel but the first.
+/// The lines in one line: it is cut before each time stamp of a kernel but the first, and where a page ran the lines of
+/// a debugger of BSD together.
 pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'l>> {
-    let mut rest = Some(line.text);
+    let together = is_run_together(line.text);
+    let mut rest =
+        Some(if together { line.text.trim_ascii_start().strip_prefix(b"@").unwrap_or(line.text) } else { line.text });
     let mut first = Some(*line);
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let end = inner_stamp(text);
+        let end = if together { line_end(text) } else { inner_stamp(text) };
         let piece = &text[..end.unwrap_or(text.len())];
         rest = end.map(|at| &text[at..]);
         match first.take() {
@@ -58,6 +61,62 @@ pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'
             None => Some(strip_clean(piece)),
         }
     })
+}
+
+/// Bytes from which on a line may be several of a debugger.
+const LONG: usize = 160;
+
+/// Whether a line holds a fault and its backtrace, as ddb(4) prints them on many.
+fn is_run_together(text: &[u8]) -> bool {
+    const FAULTS: [&[u8]; 4] = [b"uvm_fault(", b"panic: ", b"Stopped at ", b" trap, code="];
+    text.len() >= LONG
+        && memchr::memmem::find_iter(text, b") at ").nth(1).is_some()
+        && FAULTS.iter().any(|fault| memchr::memmem::find(text, fault).is_some())
+}
+
+/// Where the first line of several ends that were run together: before the words by which ddb(4) begins one, and behind
+/// a frame with its position.
+fn line_end(text: &[u8]) -> Option<usize> {
+    const WORDS: [&[u8]; 10] = [
+        b" fatal ",
+        b" kernel: ",
+        b" panic: ",
+        b" Starting stack trace",
+        b" Stopped at ",
+        b" end of kernel",
+        b" end trace frame",
+        b" End of stack trace",
+        b" TID PID ",
+        b" ddb{",
+    ];
+    let inner = text.get(1..)?;
+    const TRAP: &[u8] = b" trap type ";
+    // `trap type 6 code 0 rip`, and not the words of a panic.
+    let trap = memchr::memmem::find_iter(inner, TRAP).find(|at| {
+        let number = &inner[at + TRAP.len()..];
+        number[word_length(number)..].starts_with(b" code ")
+    });
+    let word = WORDS.iter().filter_map(|word| memchr::memmem::find(inner, word)).chain(trap).min().map(|at| at + 1);
+    let frame = memchr::memmem::find(inner, b") at ").map(|at| at + 1).map(|at| {
+        let place = at + b") at ".len();
+        let named = place + word_length(&text[place..]);
+        // `sys/kern/subr_prf.c:229`, `[inline]`
+        let mut end = named;
+        while let Some(next) = text.get(end..).filter(|rest| rest.starts_with(b" ")).map(|rest| &rest[1..]) {
+            let length = word_length(next);
+            let is_place = memchr::memchr(b'/', &next[..length]).is_some() && memchr::memchr(b':', next).is_some();
+            if length == 0 || !(is_place || &next[..length] == b"[inline]") {
+                break;
+            }
+            end += 1 + length;
+        }
+        end
+    });
+    [word, frame].into_iter().flatten().min().filter(|end| *end < text.len())
+}
+
+fn word_length(text: &[u8]) -> usize {
+    text.iter().position(|byte| *byte == b' ').unwrap_or(text.len())
 }
 
 /// Where `[   12.345678]` stands in a text, but not at its front.

@@ -3,6 +3,7 @@
 mod beside;
 mod kernels;
 mod linux;
+mod lost;
 mod others;
 mod properties;
 mod transports;

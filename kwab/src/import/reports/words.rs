@@ -95,3 +95,18 @@ pub fn source(word: &[u8]) -> Option<(String, u32)> {
     let looks = name.contains(&b'.') && !name.is_empty() && !name.contains(&b' ') && !name.starts_with(b"<");
     Some((text(name), u32::try_from(line).ok()?)).filter(|_| looks)
 }
+
+/// The position that a message tells in words: `file: x.c, line: 3`, `file "x.c", line 3`.
+pub fn place_in(message: &str) -> Option<(String, u32)> {
+    let behind = ["file: ", "file "].iter().find_map(|mark| message.split_once(mark).map(|(_, rest)| rest))?;
+    // `file: /arch/demo.c:561 task`
+    let word = behind.split(' ').next().unwrap_or_default();
+    if let Some(place) = source(word.as_bytes()) {
+        return Some(place);
+    }
+    let (file, rest) = behind.split_once(", line")?;
+    let file = file.trim_matches(['"', '\'', '`']);
+    let (line, _) = dec(rest.trim_start_matches([':', ' ']).as_bytes())?;
+    let looks = file.contains('.') && !file.contains(' ') && file.len() < 200;
+    looks.then(|| Some((file.to_string(), u32::try_from(line).ok()?)))?
+}

@@ -249,6 +249,10 @@ pub fn refine(builder: &mut Builder) {
         report.class = Class::Exception;
         builder.title = format!("{kind} fault");
     }
+    let told = super::super::words::place_in(&builder.report.message);
+    if matches!(builder.report.class, Class::Assertion | Class::Panic) {
+        builder.report.source = builder.report.source.take().or(told);
+    }
     // The prefix of a logger says where a line is printed: of an assertion that is where it failed.
     if builder.report.class == Class::Assertion
         && let (Some(file), Some(line)) = (builder.value("printer"), builder.value("at").and_then(|at| at.parse().ok()))

@@ -39,8 +39,8 @@ const fn row(class: crate_class::Class, part: Part, title: &'static str, templat
 
 use Part::{Announces, Opens, Panic as Panics, Stage};
 
-const NULL: &str = "BUG: unable to handle kernel NULL pointer dereference in {function}";
-const PAGING: &str = "BUG: unable to handle kernel paging request in {function}";
+pub(super) const NULL: &str = "BUG: unable to handle kernel NULL pointer dereference in {function}";
+pub(super) const PAGING: &str = "BUG: unable to handle kernel paging request in {function}";
 const DEADLOCK: &str = "possible deadlock in {function}";
 
 /// The table; the first row that matches counts.
@@ -266,6 +266,10 @@ pub const HEADS: &[Head] = &[
         ],
     ),
     row(MachineCheck, Stage, "machine check in {function}", &["Oops: Machine check, sig: {}"]),
+    // RISC-V names the cause.
+    row(PageFault, Stage, "{kind} access fault in {function}", &["Oops - {kind} access fault [#"]),
+    row(Alignment, Stage, "{kind} address misaligned in {function}", &["Oops - {kind} address misaligned [#"]),
+    row(Oops, Stage, "{kind} in {function}", &["Oops - {kind} [#"]),
     row(Oops, Stage, "bad access in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
     row(
         Oops,
@@ -277,7 +281,6 @@ pub const HEADS: &[Head] = &[
             "Oops: {} [#",
             "Oops [#",
             "Oops[#",
-            "Oops - {} [#",
             "{comm}({pid:dec}): Oops [#",
             "Oops: {code:hex}",
             "Internal error: Oops: {code:hex} [#",
@@ -532,7 +535,12 @@ pub const HEADS: &[Head] = &[
     ),
     // The Solaris porting layer of ZFS.
     row(Bug, Opens, "PANIC at {file} in {function}", &["PANIC at {file}:{line:dec}:{function:sym}()"]),
-    row(Refcount, Announces, "WARNING: refcount bug in {function}", &["refcount_t: {kind}"]),
+    row(
+        Refcount,
+        Announces,
+        "WARNING: refcount bug in {function}",
+        &["refcount_t: {kind}", "refcount_t {} at {function:sym}+{:hex}"],
+    ),
     row(Odebug, Announces, "WARNING: ODEBUG bug in {function}", &["ODEBUG: {kind}"]),
     row(
         Usercopy,

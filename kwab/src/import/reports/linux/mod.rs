@@ -1,10 +1,11 @@
 //! Reports of Linux: which lines open one ([`heads`]), and what the lines behind them add ([`body`], [`context`],
-//! [`access`], [`stacks`], [`wrapped`]).
+//! [`access`], [`stacks`], [`wrapped`]), and what is left of one tells ([`lost`]).
 
 pub mod access;
 pub mod body;
 pub mod context;
 pub mod heads;
+pub mod lost;
 pub mod stacks;
 pub mod wrapped;
 
@@ -17,7 +18,7 @@ use super::report::{LogPosition, StackKind};
 use super::table::Index;
 use super::template::Captures;
 use super::words::{after, dec_after, has, hex_after, task, text};
-use heads::{HEADS, Head, Part};
+use heads::{HEADS, Head, NULL, PAGING, Part};
 
 /// The templates of [`HEADS`] with the numbers of their rows; built when the first line is looked up.
 static INDEX: LazyLock<Index<usize>> = LazyLock::new(|| {

@@ -1,0 +1,113 @@
+//! Says what a report is about that lost its first lines: by the functions in its stack that only reports of one kind
+//! have, and by the code of the fault.
+
+use super::super::build::Builder;
+use super::super::class::Class;
+use super::super::function::plain;
+use super::super::report::{AccessKind, Arch, Frame};
+use super::{NULL, PAGING};
+
+/// Functions that report a failure, by the beginnings of their names, with its class and the headline of a report whose
+/// own is lost. The first row counts of which the stack has a function: a panic is what another failure led to.
+/// Sources: mm/kasan, mm/kfence, mm/kmsan, lib/ubsan.c, kernel/sched, kernel/locking, kernel/rcu, kernel/watchdog.c,
+/// arch/*/mm/fault.c, arch/*/kernel/traps.c in Linux 3.10 to 6.17.
+const REPORTERS: &[(&[&str], Class, &str)] = &[
+    (&["kasan_report", "kasan_end_report", "__kasan_report"], Class::Kasan, "KASAN in {function}"),
+    (&["kfence_report_error", "kfence_handle_page_fault"], Class::Kfence, "KFENCE in {function}"),
+    (&["kmsan_report", "__msan_warning"], Class::Kmsan, "KMSAN in {function}"),
+    (&["kcsan_report"], Class::Kcsan, "KCSAN in {function}"),
+    (&["ubsan_epilogue", "__ubsan_handle_"], Class::Ubsan, "UBSAN in {function}"),
+    (&["__schedule_bug"], Class::Atomic, "BUG: scheduling while atomic in {function}"),
+    (
+        &["___might_sleep", "__might_resched"],
+        Class::InvalidContext,
+        "BUG: sleeping function called from invalid context in {function}",
+    ),
+    (
+        &["check_preemption_disabled"],
+        Class::Preemptible,
+        "BUG: using smp_processor_id() in preemptible code in {function}",
+    ),
+    (&["lockdep_rcu_suspicious"], Class::RcuUsage, "WARNING: suspicious RCU usage in {function}"),
+    (&["print_circular_bug", "print_deadlock_bug"], Class::Deadlock, "possible deadlock in {function}"),
+    (&["print_usage_bug"], Class::LockState, "inconsistent lock state in {function}"),
+    (&["bad_page"], Class::BadPage, "BUG: Bad page state in {function}"),
+    (&["print_bad_pte"], Class::BadPage, "BUG: Bad page map in {function}"),
+    (&["oom_kill_process"], Class::OomKill, "out of memory in {function}"),
+    (&["print_cpu_stall", "rcu_dump_cpu_stacks"], Class::RcuStall, "INFO: rcu detected stall in {function}"),
+    (&["watchdog_timer_fn"], Class::SoftLockup, "BUG: soft lockup in {function}"),
+    (&["watchdog_overflow_callback", "watchdog_hardlockup_check"], Class::HardLockup, "BUG: hard lockup in {function}"),
+    (&["__stack_chk_fail"], Class::StackCorrupted, "kernel panic: stack is corrupted in {function}"),
+    (&["do_double_fault", "exc_double_fault", "df_debug"], Class::DoubleFault, "PANIC: double fault in {function}"),
+    (&["do_divide_error", "exc_divide_error"], Class::Divide, "divide error in {function}"),
+    (
+        &["do_general_protection", "exc_general_protection"],
+        Class::GeneralProtection,
+        "general protection fault in {function}",
+    ),
+    (&["page_fault_oops", "no_context", "die_kernel_fault", "__do_kernel_fault"], Class::PageFault, PAGING),
+    (&["__warn", "warn_slowpath_"], Class::Warning, "WARNING in {function}"),
+    (&["panic", "vpanic"], Class::Panic, "kernel panic in {function}"),
+];
+
+/// Whether nothing but a task line, registers or the count of an oops tells what the report is about.
+fn is_untold(builder: &Builder) -> bool {
+    matches!(builder.report.class, Class::Warning | Class::Oops)
+        && matches!(builder.title.as_str(), "stack dump in {function}" | "Oops in {function}")
+}
+
+/// Gives a report of which the first lines are lost the class that the rest tells.
+pub fn tell(builder: &mut Builder) {
+    // Power's count of an oops that is always an access.
+    if builder.report.class == Class::Oops && builder.title == "bad access in {function}" {
+        builder.report.class = Class::PageFault;
+    }
+    if !is_untold(builder) {
+        return;
+    }
+    if let Some((class, title)) = reporter(builder).or_else(|| fault(builder)) {
+        builder.report.class = class;
+        builder.title = title.to_string();
+    }
+}
+
+/// What the stack of the failure says.
+fn reporter(builder: &Builder) -> Option<(Class, &'static str)> {
+    let frames = || builder.report.stacks.iter().flat_map(|stack| &stack.frames);
+    // What is guessed counts where the kernel guesses every frame.
+    let sure = frames().any(|frame| !frame.guess);
+    let names: Vec<&str> = frames()
+        .filter(|frame| !frame.guess || !sure)
+        .filter_map(|frame: &Frame| frame.symbol.as_deref())
+        .map(plain)
+        .collect();
+    // A whole name, or a beginning that ends as a word does.
+    let is = |name: &str, row: &str| name == row || row.len() > 6 && name.starts_with(row);
+    let row = REPORTERS.iter().find(|(rows, ..)| names.iter().any(|name| rows.iter().any(|row| is(name, row))));
+    row.map(|(_, class, title)| (*class, *title))
+}
+
+/// What the code of a fault says: only an access that failed has one with an oops on these architectures.
+fn fault(builder: &Builder) -> Option<(Class, &'static str)> {
+    /// Below it an address counts as null plus an offset.
+    const NEAR_NULL: u64 = 4096;
+    let report = &builder.report;
+    let code = report.error_code;
+    let told = report.error_text.as_deref().unwrap_or_default();
+    let abort =
+        ["data abort", "instruction abort", "page fault", "access fault"].iter().any(|word| told.starts_with(word));
+    let failed = match report.arch {
+        // `Oops: 0002 [#1]`: the error code of a page fault, whatever else the processor can raise has a name there.
+        Some(Arch::X86_64 | Arch::I386) => {
+            code.is_some_and(|code| code < 0x1_0000) && builder.register("CR2").is_some()
+        }
+        // The exception class of the syndrome.
+        Some(Arch::Arm64) => code.is_some_and(|code| matches!(code >> 26 & 0x3f, 0x20 | 0x21 | 0x24 | 0x25)),
+        _ => abort,
+    };
+    let failed = failed || abort || report.access.as_ref().is_some_and(|access| access.kind != Some(AccessKind::Free));
+    let names = ["CR2", "FAR", "badaddr", "BadVA", "DAR"];
+    let address = report.fault_address.or_else(|| names.iter().find_map(|name| builder.register(name)));
+    let null = address.is_some_and(|address| address < NEAR_NULL);
+    failed.then_some(if null { (Class::NullDeref, NULL) } else { (Class::PageFault, PAGING) })
+}

@@ -1,0 +1,171 @@
+//! Reports of which the first lines are lost, lines that a transport ran together or set in its own marks.
+
+use super::super::class::Class;
+use super::{only, reports};
+
+/// Shapes: mm/kasan/report.c, lib/ubsan.c, kernel/panic.c, arch/x86/kernel/traps.c, the first lines of the report lost
+#[test]
+fn a_reporter_in_the_stack_says_what_a_cut_report_is_about() {
+    let stack = |reporter: &str| {
+        format!(
+            "[   12.000001] CPU: 5 PID: 226 Comm: demo Tainted: G        W 6.1.0 #1\n[   12.000002] Call trace:\n\
+             [   12.000003]  dump_stack_lvl+0x84/0xc0\n[   12.000004]  {reporter}+0x10/0x20\n\
+             [   12.000005]  demo_unbind+0x3c/0xc0\n[   12.000006]  demo_exit+0x3c/0xc0\n"
+        )
+    };
+    for (reporter, class, headline) in [
+        ("kasan_report_invalid_free", Class::Kasan, "KASAN in demo_unbind"),
+        ("__ubsan_handle_shift_out_of_bounds", Class::Ubsan, "UBSAN in demo_unbind"),
+        ("___might_sleep", Class::InvalidContext, "BUG: sleeping function called from invalid context in demo_unbind"),
+        ("exc_divide_error", Class::Divide, "divide error in demo_unbind"),
+        ("panic", Class::Panic, "kernel panic in demo_unbind"),
+    ] {
+        let report = only(&stack(reporter));
+        assert_eq!((report.class, report.headline.as_str()), (class, headline), "{reporter}");
+    }
+    let both = stack("panic").replace("demo_unbind", "kasan_end_report");
+    assert_eq!(only(&both).class, Class::Kasan);
+    assert_eq!(only(&stack("demo_step")).headline, "stack dump in demo_step");
+}
+
+/// Shapes: arch/arm64/mm/fault.c, arch/x86/mm/fault.c and arch/riscv/kernel/traps.c without the line of the address
+#[test]
+fn the_code_of_a_fault_says_what_a_cut_oops_is_about() {
+    let arm = only(
+        "[   75.192425] Internal error: Oops: 0000000096000046 [#1] SMP\n\
+         [   75.192532] CPU: 1 UID: 0 PID: 81 Comm: demo Not tainted 6.12.0 #1\n\
+         [   75.192585] pstate: 41400005 (nZcv daif +PAN -UAO -TCO +DIT -SSBS BTYPE=--)\n\
+         [   75.192655] pc : demo_fill+0x16c/0x188\n[   75.192780] x29: ffff800080433ba0 x28: ffff0a0cbab752c0\n",
+    );
+    assert_eq!(arm.headline, "BUG: unable to handle kernel paging request in demo_fill");
+    let intel = only(
+        "[    8.000001] Oops: 0002 [#1] SMP\n[    8.000002] CPU: 1 PID: 81 Comm: demo Not tainted 6.1.0 #1\n\
+         [    8.000003] RIP: 0010:demo_fill+0x6/0x20\n[    8.000004] RAX: 0000000000000000 RBX: ffff88001f6cf868\n\
+         [    8.000005] CR2: 0000000000000018 CR3: 0000000001a05000 CR4: 00000000000006e0\n",
+    );
+    assert_eq!((intel.class, intel.function.as_deref()), (Class::NullDeref, Some("demo_fill")));
+    let riscv = only("[   11.000001] Oops - load access fault [#1]\n[   11.000002] CPU: 0 PID: 29 Comm: vi\n");
+    assert_eq!((riscv.class, riscv.headline.as_str()), (Class::PageFault, "load access fault"));
+    let none = only("[   11.000001] Oops - load address misaligned [#1]\n[   11.000002] CPU: 0 PID: 29 Comm: vi\n");
+    assert_eq!(none.class, Class::Alignment);
+}
+
+/// Shapes: mm/kfence/report.c and kernel/panic.c, the first lines of the report lost
+#[test]
+fn the_object_and_the_end_of_a_report_open_it_when_the_head_is_lost() {
+    let object = only(
+        "[    4.257865] kfence-#31 [0xffff8c2aae240000-0xffff8c2aae24001f, size=32, cache=kmalloc-32] \
+         allocated by task 9:\n\
+         [    4.258952]  demo_alloc+0xf0/0x6ff\n[    4.261157]  ret_from_fork+0x22/0x30\n\
+         [    4.264559] CPU: 5 PID: 114 Comm: demo Tainted: G    B             5.11.0 #1\n\
+         [    4.266585] RIP: 0010:demo_read+0xb3/0x143\n",
+    );
+    assert_eq!((object.class, object.headline.as_str(), object.cpu), (Class::Kfence, "KFENCE in demo_read", Some(5)));
+    let end = "[    0.274476] ---[ end Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b ]---\n";
+    assert_eq!(only(end).class, Class::KillInit);
+    let whole =
+        format!("[    0.270000] Kernel panic - not syncing: Attempted to kill init! exitcode=0x0000000b\n{end}");
+    assert_eq!(only(&whole).first.line, 1);
+}
+
+/// Shapes: a console that a program's last words run into, a page that sets lines as code or in bold
+#[test]
+fn what_stands_around_a_head_does_not_hide_it() {
+    let glued = reports(
+        "panic: runtime e[43204.878510] Kernel panic - not syncing: Attempted to kill init! exitcode=0x00000200\n\
+         [43204.887558] CPU: 2 PID: 4188 Comm: init Tainted: G                T 5.10.69 #1\n",
+    );
+    let last = glued.last().expect("a report");
+    assert_eq!((last.class, last.cpu, last.pid), (Class::KillInit, Some(2), Some(4188)));
+    let bold = only(
+        "Dec 27 19:05:38 pi kernel: **UBSAN: shift-out-of-bounds in /build/demo.c:1717:69**\n\
+         Dec 27 19:05:38 pi kernel: **shift exponent 63 is too large for 32-bit type 'int'**\n\
+         Dec 27 19:05:38 pi kernel: CPU: 0 UID: 0 PID: 0 Comm: swapper/0 Tainted: G 6.11.0 #5\n",
+    );
+    assert_eq!((bold.class, bold.source), (Class::Ubsan, Some(("/build/demo.c".into(), 1717))));
+    let code = only(
+        "`[Browser(50:50)]: ASSERTION FAILED: index.value()\n\
+         [Browser(50:50)]: ../../Kernel/Demo.cpp:899 in int Kernel::Demo::read()\n\
+         [#0 Browser(50:50)]: 0xc053d38f  __assertion_failed(char const*) +0x145\n",
+    );
+    assert_eq!((code.comm.as_deref(), code.pid), (Some("Browser"), Some(50)));
+    let level = only(
+        "  ERROR        EXCEPTION: Page Fault\n  ERROR        \n  ERROR        Accessed Address: 0x0\n\
+         \x20 TRACE         0: 0xffffffff8022e07e - __interrupt_page_fault\n\
+         \x20 TRACE         1: 0xffffffff80228d12 - demo_walk\n",
+    );
+    assert_eq!((level.class, level.function.as_deref()), (Class::PageFault, Some("demo_walk")));
+}
+
+/// Shapes: OpenBSD sys/arch/amd64/amd64/trap.c and ddb(4), as a web page shows them on one line
+#[test]
+fn the_lines_of_a_debugger_that_were_run_together_are_read_apart() {
+    let report = only(
+        "@uvm_fault(0xfffffd80605e33f8, 0x0, 0, 1) -> e fatal page fault in supervisor mode trap type 6 code 0 rip \
+         ffffffff81577d98 cs 8 rflags 10207 cr2 0 cpl 0 rsp ffff800034009920 panic: trap type 6, code=0, \
+         pc=ffffffff81577d98 Starting stack trace... panic(ffffffff833a20e5) at panic+0x1d0 sys/kern/subr_prf.c:229 \
+         kerntrap(ffff800034009870) at kerntrap+0x30b alltraps_kern_meltdown() at alltraps_kern_meltdown+0x7b \
+         demo_stop(ffff800001481000) at demo_stop+0x108 sys/dev/demo.c:586 democlose(11e5f,81) at democlose+0x109\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::PageFault, Some("demo_stop")));
+    let frames: usize = report.stacks.iter().map(|stack| stack.frames.len()).sum();
+    assert!(frames >= 4, "{report:#?}");
+}
+
+/// Shapes: XNU osfmk/i386/trap.c, Rust's backtrace of a kernel, each without its first line
+#[test]
+fn a_stack_of_another_kernel_tells_of_a_panic_whose_message_is_lost() {
+    let xnu = only(
+        "0xffffff82dc3e90f0 : 0xffffff802732bd1f mach_kernel : _panic + 0x4f\n\
+         0xffffff82dc3e9170 : 0xffffff8027417cc2 mach_kernel : _kernel_trap + 0x8d2\n\
+         0xffffff82dc3e9350 : 0xffffff802733a7ad mach_kernel : _demo_print + 0x107d\n",
+    );
+    assert_eq!((xnu.family.as_str(), xnu.function.as_deref()), ("xnu", Some("_demo_print")));
+    let mailed = only(
+        "+#4 0xffffffff8310b119 at demo_commit+0x69\n+#5 0xffffffff80c09c8c at vpanic+0xec\n\
+         +#6 0xffffffff810617a8 at calltrap+0x8\n",
+    );
+    assert_eq!((mailed.family.as_str(), mailed.function.as_deref()), ("freebsd", Some("demo_commit")));
+    let early = only(
+        "[87] lock order reversal: (sleepable after non-sleepable)\n[87]  1st 0xfffff8011b7557c0 demo @ /a/demo.c:9\n\
+         [87] stack backtrace:\n[87] #0 0xffffffff80b52c61 at witness_debugger+0x71\n\
+         [87] #1 0xffffffff80af5dd5 at demo_root+0xd5\n",
+    );
+    assert_eq!((early.class, early.function.as_deref()), (Class::Deadlock, Some("demo_root")));
+    let rust = only(
+        "   2:   ffffffc00099983e - rust_begin_unwind\n   3:   ffffffc000a09016 - core::panicking::panic_fmt\n\
+         \x20  6:   ffffffc0003e9d8e - demo::kmain\n",
+    );
+    assert_eq!((rust.class, rust.function.as_deref()), (Class::Panic, Some("demo::kmain")));
+    assert!(
+        reports("   2:     0x55d5c0a09016 - rust_begin_unwind\n   3:     0x55d5c0a09116 - demo::main\n").is_empty()
+    );
+}
+
+/// Shapes: uts/intel/os/archdep.c of illumos, arch/arc of Zephyr 1.12, the screen of a small kernel
+#[test]
+fn the_words_of_a_panic_say_where_and_what() {
+    let place = only("panic message: assertion failed: p->p_fd != 0 (0x0 != 0x0), file: ../../io/demo.c, line: 408\n");
+    assert_eq!(place.source, Some(("../../io/demo.c".into(), 408)));
+    let cut =
+        only("[CPU0] dump_assert_info: Assertion failed panic: at file: /arch/demo.c:561 task(CPU0): nsh_main p\n");
+    assert_eq!(cut.source, Some(("/arch/demo.c".into(), 561)));
+    let esp = only(
+        "14:01:01: /demo/freertos/queue.c:1445 (demoReceive)- assert failed!\n\
+         14:01:01: abort() was called at PC 0x4009642f on core 1\n14:01:01: Rebooting...\n",
+    );
+    assert_eq!((esp.class, esp.cpu, esp.function.as_deref()), (Class::Assertion, Some(1), Some("demoReceive")));
+    let saved = only(
+        " Type:Hard Fault in file:armv7-m/arm_hardfault.c at line: 134 running task: tests\n\
+         \x20r8:0x0816d70c r9:0x00000002 r10:0x2002fd00 sp:0x2002fc98 lr:0x080e1ce5 pc:0x08001234\n",
+    );
+    assert_eq!((saved.comm.as_deref(), saved.source.map(|(_, line)| line)), (Some("tests"), Some(134)));
+    let vague = only(
+        "Exception vector: 0x6, cause code: 0x1, parameter 0x2\nAddress 0xa80011e4\n\
+                       ***** Stack Check Fail! *****\n",
+    );
+    assert_eq!(vague.class, Class::StackOverflow);
+    let shout = only("\tKERNEL PANIC\n\t// Abort, Retry, Fail?\n\n\tCPU EXCEPTION: 'Page fault' (INT:14 ERR:0) !\n");
+    assert_eq!(shout.class, Class::PageFault);
+    assert!(shout.headline.contains("Page fault"), "{}", shout.headline);
+}
