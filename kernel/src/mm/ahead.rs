@@ -6,6 +6,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
+use kernel_logic::vma::Prot;
 use machine::addr::PageRange;
 
 use super::template::Tail;
@@ -62,8 +63,8 @@ impl AddressSpace {
         UNUSED.fetch_add(self.not_accessed(&map).min(made), Relaxed);
     }
 
-    /// Pages of its own that the program never accessed, where exec makes some: of its files, and of the zeros behind
-    /// their parts.
+    /// Pages of its own that the program never accessed, where exec makes some: what it may write of its files, and the
+    /// zeros behind their parts.
     fn not_accessed(&self, map: &Map) -> u64 {
         let (mut count, mut tail) = (0, None::<Tail>);
         for vma in map.vmas.iter() {
@@ -73,7 +74,9 @@ impl AddressSpace {
             } else if !tail.is_some_and(|tail| tail.is_before(vma)) {
                 continue;
             }
-            let Some(range) = PageRange::new(vma.start, vma.end) else { continue };
+            let Some(range) = PageRange::new(vma.start, vma.end).filter(|_| vma.prot.has(Prot::WRITE)) else {
+                continue;
+            };
             self.space.for_each(range, &mut |_, leaf| {
                 count += u64::from(leaf.prot.tag == TAG_ANON && !leaf.accessed);
             });
