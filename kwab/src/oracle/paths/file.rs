@@ -27,7 +27,7 @@ pub struct Paths {
     /// What threads ran before they were first in user mode, by how many threads began before each; the boot is 0.
     pub(super) starts: BTreeMap<u32, Start>,
     /// What threads did in the kernel, in the order of time: each visit in pieces, as threads took turns.
-    pub(super) steps: Vec<Step>,
+    pub(super) steps: Vec<Stretch>,
     /// The stack of the thread that ran when the machine ended; `None` when the recording does not say.
     pub(super) ended: Option<u64>,
     /// What is known to be missing, for people.
@@ -56,7 +56,7 @@ pub(super) enum VisitKey {
 
 /// A visit, or its first part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct Stretch {
     pub key: VisitKey,
     /// Which of [`Paths::paths`] the visit came to have.
     pub path: u32,
@@ -200,7 +200,7 @@ enum Turn {
 }
 
 /// The turns in their order, each with the visit that it is of, which only the visit's last line says.
-fn steps(turns: &[Turn]) -> Vec<Step> {
+fn steps(turns: &[Turn]) -> Vec<Stretch> {
     let mut open: HashMap<u64, (VisitKey, u32)> = HashMap::new();
     let mut steps = Vec::new();
     for turn in turns.iter().rev() {
@@ -208,10 +208,10 @@ fn steps(turns: &[Turn]) -> Vec<Step> {
             Turn::Ended { key, visit, is_cut } => {
                 open.insert(visit.stack, (*key, visit.path));
                 // The machine ended before this visit did.
-                steps.extend((!is_cut).then_some(Step { key: *key, path: visit.path, blocks: None }));
+                steps.extend((!is_cut).then_some(Stretch { key: *key, path: visit.path, blocks: None }));
             }
             Turn::Left { stack, blocks } => {
-                let of = open.get(stack).map(|(key, path)| Step { key: *key, path: *path, blocks: Some(*blocks) });
+                let of = open.get(stack).map(|(key, path)| Stretch { key: *key, path: *path, blocks: Some(*blocks) });
                 steps.extend(of);
             }
         }
@@ -255,7 +255,7 @@ mod tests {
         let text =
             "kwab-paths 1\nb f0 9\np 0\nc 0 a1 0\nw a1 1\nc 2 a2 0\nw a2 1\nc 1 a1 0\ne a1\nu 4 a1 0\nu 3 a2 0\n";
         let paths = Paths::of(text.as_bytes()).expect("a recording");
-        let call = |number, blocks| Step { key: VisitKey::Call(number), path: 0, blocks };
+        let call = |number, blocks| Stretch { key: VisitKey::Call(number), path: 0, blocks };
         let order = [call(0, None), call(1, Some(1)), call(2, None), call(3, Some(1)), call(1, None)];
         assert_eq!(paths.steps, order);
         assert!(paths.gaps.is_empty());

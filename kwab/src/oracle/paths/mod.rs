@@ -20,7 +20,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 pub use file::{NoPaths, Paths};
-use file::{Step, VisitKey};
+use file::{Stretch, VisitKey};
 use part::{Parted, part};
 use places::{CodeLine, Functions, Resolver, Way};
 
@@ -299,8 +299,8 @@ impl<'a> PathSearch<'a> {
     }
 
     /// Where two visits part of which one at least was left; `None` when the other only went on from there.
-    fn parts(&mut self, here: &Step, there: &Step) -> Option<Option<FoundParting>> {
-        let most = |step: &Step| step.blocks.map_or(usize::MAX, |blocks| blocks as usize);
+    fn parts(&mut self, here: &Stretch, there: &Stretch) -> Option<Option<FoundParting>> {
+        let most = |step: &Stretch| step.blocks.map_or(usize::MAX, |blocks| blocks as usize);
         let good = self.good.first_of(here.path, most(here), &mut self.functions);
         let bad = self.bad.first_of(there.path, most(there), &mut self.functions);
         let parted = part(&good, &bad, &self.functions, &self.noise).filter(|parted| !parted.is_of_times);
