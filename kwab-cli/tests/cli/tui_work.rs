@@ -96,7 +96,7 @@ fn symbols_are_loaded_from_inside_and_the_editor_opens_the_line_they_name() {
     session.press("y");
     session.sees("kwab inspect core.kwab --section bt,tasks --symbols images/process");
     session.press("\u{1b}");
-    session.sees("sum+0x");
+    session.until("the menu is gone", |session| !session.screen().contains("copy ─"));
     session.press("gjV");
     session.sees("EDITING");
     assert!(!session.is_taken(), "the editor has the first screen");
