@@ -280,6 +280,10 @@ impl<'a> PathSearch<'a> {
             if here.key != there.key || is_other {
                 return None;
             }
+            // The boot reads a command line that may differ; where nothing else parts, starts are told apart from this.
+            if matches!(here.key, VisitKey::Start(_)) {
+                continue;
+            }
             let pair = (here.path, there.path, here.blocks);
             if here.blocks != there.blocks || !alike.contains(&pair) {
                 let found = match (here.blocks, there.blocks) {
