@@ -18,7 +18,6 @@
  *   u NUMBER STACK PATH      the same, of a call that did not return
  *   t NUMBER STACK PATH V    an exception from user mode, its vector, and how many calls had begun
  *   s NUMBER STACK PATH      the start of a thread: how many began before it; the boot is 0
- *   w STACK BLOCKS           another thread runs now; the path of the visit that this one is in has so many blocks
  *   e STACK                  the machine ended while this thread ran: visits behind this line have not ended
  *   x                        the output has reached its limit: the rest is missing
  */
@@ -273,11 +272,7 @@ static void on_leave(unsigned cpu, uint32_t info, uint64_t address, void *data) 
 /* The first pop from the stack that is switched to. */
 static void on_switch(unsigned cpu, uint32_t info, uint64_t address, void *data) {
     (void)info, (void)data;
-    if (cpu != 0) return;
-    Thread *left = current;
-    current = thread_of(address);
-    if (left && left != current && left->is_open && !is_full && left->vector < INTERRUPTS)
-        written += (uint64_t)fprintf(output, "w %" PRIx64 " %u\n", left->stack, left->length);
+    if (cpu == 0) current = thread_of(address);
 }
 
 /* Whether an instruction is a call, by its opcode. */

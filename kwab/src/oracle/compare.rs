@@ -163,8 +163,8 @@ struct Runs<'t> {
     alike: Vec<Vec<&'t Called>>,
     /// The signals that both runs handled, each with what was [alike](Self::alike) before it.
     handled: Vec<((usize, usize), &'t str)>,
-    /// The numbers of the calls that stand beside each other.
-    pairs: Vec<(u32, u32)>,
+    /// The numbers of the calls that stand beside each other, each with its row of the bad run.
+    pairs: Vec<(u32, u32, &'t Called)>,
 }
 
 impl<'t> Runs<'t> {
@@ -249,7 +249,7 @@ impl<'t> Runs<'t> {
     ) -> Option<(&'t Thread, &'t Thread)> {
         match (&left.what, &right.what) {
             (What::Call(good), What::Call(bad)) => {
-                self.pairs.extend(good.number.zip(bad.number));
+                self.pairs.extend(good.number.zip(bad.number).map(|(here, there)| (here, there, &**bad)));
                 let dying = pair.dying == Some((left.at, right.at));
                 let differs = self.calls(good, bad, pair).filter(|(kind, _)| !(dying && kind.is_of_answer()));
                 if let Some((kind, argument)) = differs {
@@ -432,13 +432,9 @@ impl<'t> Runs<'t> {
             (true, 0) => Verdict::CannotTell,
             (true, _) => Verdict::Same,
         };
-        self.pairs.sort_by_key(|pair| pair.1);
-        report.aligned.pairs = std::mem::take(&mut self.pairs);
-        report.aligned.rows = calls(self.bad).filter_map(|call| Some((call.number?, call.line()))).collect();
-        let named = |trace: &'t Trace| calls(trace).filter_map(|call| Some((call.number?, &*call.name)));
-        let good: HashMap<u32, &str> = named(self.good).collect();
-        let same = named(self.bad).filter(|(number, name)| good.get(number) == Some(name));
-        report.aligned.same = same.map(|(number, _)| number).collect();
+        self.pairs.sort_by_key(|(_, bad, _)| *bad);
+        report.aligned.pairs = self.pairs.iter().map(|(good, bad, _)| (*good, *bad)).collect();
+        report.aligned.rows = self.pairs.iter().map(|(_, bad, call)| (*bad, call.line())).collect();
         let Some((first, later)) = self.found.split_first() else { return };
         let divergence = first.divergence();
         let alike = &self.alike[first.before.0][..first.before.1];

@@ -2,7 +2,7 @@
 //!
 //! The form is a contract: its schema is checked in, and [`SCHEMA`] rises when it changes.
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -62,10 +62,8 @@ pub struct OracleReport {
 pub(super) struct Aligned {
     /// Good and bad, by the bad ones.
     pub pairs: Vec<(u32, u32)>,
-    /// The rows of all numbered calls of the bad run.
+    /// The rows of the bad ones.
     pub rows: BTreeMap<u32, String>,
-    /// Numbers that are calls of one name in both runs.
-    pub same: HashSet<u32>,
     /// The first difference, as far as it is a call.
     pub first: (Option<u32>, Option<u32>),
     /// The last call of its thread before it that was alike, in the bad run.

@@ -2,7 +2,7 @@
 //!
 //! The form is described there. Damage is counted and left out; only a file of another kind is an error.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 
 use crate::units::count;
 
@@ -26,8 +26,6 @@ pub struct Paths {
     pub(super) traps: Vec<Trap>,
     /// What threads ran before they were first in user mode, by how many threads began before each; the boot is 0.
     pub(super) starts: BTreeMap<u32, Start>,
-    /// What threads did in the kernel, in the order of time: each visit in pieces, as threads took turns.
-    pub(super) steps: Vec<Stretch>,
     /// The stack of the thread that ran when the machine ended; `None` when the recording does not say.
     pub(super) ended: Option<u64>,
     /// What is known to be missing, for people.
@@ -41,27 +39,6 @@ pub(super) struct Visit {
     pub stack: u64,
     /// Which of [`Paths::paths`].
     pub path: u32,
-}
-
-/// A visit to the kernel by what it is, the same in every run until the first difference.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum VisitKey {
-    /// A system call, by its number.
-    Call(u32),
-    /// An exception, by how many calls had begun, and its vector.
-    Trap(u32, u32),
-    /// The start of a thread, by its number.
-    Start(u32),
-}
-
-/// A visit, or its first part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Stretch {
-    pub key: VisitKey,
-    /// Which of [`Paths::paths`] the visit came to have.
-    pub path: u32,
-    /// How many blocks of it had run when another thread took over; `None` at the end of the visit.
-    pub blocks: Option<u32>,
 }
 
 /// An exception from user mode.
@@ -98,13 +75,11 @@ impl Paths {
         }
         let mut paths = Self::default();
         let (mut damaged, mut code) = (0u64, 0u64);
-        let mut turns: Vec<Turn> = Vec::new();
         let mut is_full = false;
         for line in lines.filter(|line| !line.is_empty()) {
             is_full |= line == b"x";
-            damaged += u64::from(line != b"x" && paths.line(line, &mut code, &mut turns).is_none());
+            damaged += u64::from(line != b"x" && paths.line(line, &mut code).is_none());
         }
-        paths.steps = steps(&turns);
         if is_full {
             paths.gaps.push("the recording of paths reached its limit: later calls are missing".to_owned());
         }
@@ -114,7 +89,7 @@ impl Paths {
         Ok(paths)
     }
 
-    fn line(&mut self, line: &[u8], code: &mut u64, turns: &mut Vec<Turn>) -> Option<()> {
+    fn line(&mut self, line: &[u8], code: &mut u64) -> Option<()> {
         let line = std::str::from_utf8(line).ok()?;
         let (kind, rest) = line.split_at_checked(1)?;
         let mut words = rest.split_ascii_whitespace();
@@ -135,32 +110,17 @@ impl Paths {
                 // A damaged path keeps its number.
                 self.paths.push(blocks.collect::<Option<_>>().unwrap_or_default());
             }
-            "w" => {
-                let stack = u64::from_str_radix(words.next()?, 16).ok()?;
-                turns.push(Turn::Left { stack, blocks: words.next()?.parse().ok()? });
-            }
             "e" => self.ended = Some(u64::from_str_radix(words.next()?, 16).ok()?),
             "c" | "u" | "t" | "s" => {
                 let number: u32 = words.next()?.parse().ok()?;
                 let stack = u64::from_str_radix(words.next()?, 16).ok()?;
                 let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
                 let visit = Visit { stack, path };
-                let key = match kind {
-                    "t" => {
-                        let vector = words.next()?.parse().ok()?;
-                        self.traps.push(Trap { number, visit, vector });
-                        VisitKey::Trap(number, vector)
-                    }
-                    "s" => {
-                        self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() });
-                        VisitKey::Start(number)
-                    }
-                    _ => {
-                        self.calls.insert(number, visit);
-                        VisitKey::Call(number)
-                    }
-                };
-                turns.push(Turn::Ended { key, visit, is_cut: self.ended.is_some() });
+                match kind {
+                    "t" => self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? }),
+                    "s" => drop(self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() })),
+                    _ => drop(self.calls.insert(number, visit)),
+                }
             }
             _ => return None,
         }
@@ -193,33 +153,6 @@ impl Paths {
     }
 }
 
-/// A line that says what a thread did.
-enum Turn {
-    Left { stack: u64, blocks: u32 },
-    Ended { key: VisitKey, visit: Visit, is_cut: bool },
-}
-
-/// The turns in their order, each with the visit that it is of, which only the visit's last line says.
-fn steps(turns: &[Turn]) -> Vec<Stretch> {
-    let mut open: HashMap<u64, (VisitKey, u32)> = HashMap::new();
-    let mut steps = Vec::new();
-    for turn in turns.iter().rev() {
-        match turn {
-            Turn::Ended { key, visit, is_cut } => {
-                open.insert(visit.stack, (*key, visit.path));
-                // The machine ended before this visit did.
-                steps.extend((!is_cut).then_some(Stretch { key: *key, path: visit.path, blocks: None }));
-            }
-            Turn::Left { stack, blocks } => {
-                let of = open.get(stack).map(|(key, path)| Stretch { key: *key, path: *path, blocks: Some(*blocks) });
-                steps.extend(of);
-            }
-        }
-    }
-    steps.reverse();
-    steps
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -248,17 +181,6 @@ mod tests {
         let paths = of("a0");
         assert_eq!((paths.starts[&0].is_cut, paths.starts[&1].is_cut, paths.last_start()), (true, false, Some(0)));
         assert_eq!((of("a1").last_start(), of("zz").ended, of("zz").gaps.len()), (None, None, 1));
-    }
-
-    #[test]
-    fn turns_are_told_in_the_order_of_time_each_of_its_visit() {
-        let text =
-            "kwab-paths 1\nb f0 9\np 0\nc 0 a1 0\nw a1 1\nc 2 a2 0\nw a2 1\nc 1 a1 0\ne a1\nu 4 a1 0\nu 3 a2 0\n";
-        let paths = Paths::of(text.as_bytes()).expect("a recording");
-        let call = |number, blocks| Stretch { key: VisitKey::Call(number), path: 0, blocks };
-        let order = [call(0, None), call(1, Some(1)), call(2, None), call(3, Some(1)), call(1, None)];
-        assert_eq!(paths.steps, order);
-        assert!(paths.gaps.is_empty());
     }
 
     #[test]

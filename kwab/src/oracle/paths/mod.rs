@@ -20,7 +20,6 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
 pub use file::{NoPaths, Paths};
-use file::{Stretch, VisitKey};
 use part::{Parted, part};
 use places::{CodeLine, Functions, Resolver, Way};
 
@@ -89,8 +88,6 @@ struct FoundParting {
     told: Parting,
     /// Whether another thread ran meanwhile.
     sleeps: bool,
-    /// What parted, by its number in the bad run.
-    key: VisitKey,
 }
 
 struct PathSearch<'a> {
@@ -149,7 +146,8 @@ impl<'a> PathSearch<'a> {
         let mut found = Vec::new();
         for (number, start) in &of_bad.starts {
             let Some(good) = of_good.starts.get(number) else { continue };
-            let parting = self.ways(VisitKey::Start(*number), good.visit.path, start.visit.path, false);
+            let name = if *number == 0 { "the boot".to_owned() } else { format!("the start of thread {number}") };
+            let parting = self.ways(good.visit.path, start.visit.path, name, false);
             let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
             found
                 .extend(parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told))));
@@ -181,16 +179,11 @@ impl<'a> PathSearch<'a> {
             }
             found.extend(self.traps_behind(good, bad));
         }
-        let mut last = match (aligned.first, ended) {
+        let last = match (aligned.first, ended) {
             ((Some(good), Some(bad)), _) | ((None, None), Some((good, bad))) => self.call(good, bad, false),
             ((None, Some(bad)), _) => self.beside_its_like(bad),
             _ => None,
         };
-        if let Some(first) = self.first_in_time() {
-            found.retain(|other| other.key != first.key);
-            last = last.filter(|last| last.key != first.key);
-            found.insert(0, first);
-        }
         found.truncate(MOST_PARTINGS - usize::from(last.is_some()));
         // What differs in a call that waited may depend on time: it is told where nothing else is.
         let asleep = asleep.filter(|_| found.is_empty());
@@ -208,7 +201,8 @@ impl<'a> PathSearch<'a> {
 
     fn call(&mut self, good: u32, bad: u32, alike: bool) -> Option<FoundParting> {
         let (here, there) = (self.good.paths.calls.get(&good)?.path, self.bad.paths.calls.get(&bad)?.path);
-        self.ways(VisitKey::Call(bad), here, there, alike)
+        let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
+        self.ways(here, there, row, alike)
     }
 
     /// A call that the good run has not, beside the one of that name whose path is most alike.
@@ -226,21 +220,23 @@ impl<'a> PathSearch<'a> {
                 best = best.max(Some((common, visit.path)));
             }
         }
-        self.ways(VisitKey::Call(bad), best?.1, path, false)
+        self.ways(best?.1, path, first.bad.clone()?, false)
     }
 
     fn traps_behind(&mut self, good: u32, bad: u32) -> Vec<FoundParting> {
         let of = |traps: &BTreeMap<u32, Vec<file::Trap>>, number| traps.get(&number).cloned().unwrap_or_default();
         let (here, there) = (of(&self.traps.0, good), of(&self.traps.1, bad));
+        let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
+        let told = |vector| exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned());
         let pairs = here.iter().zip(&there).filter(|(here, there)| here.vector == there.vector);
         let ways = pairs.filter_map(|(here, there)| {
-            let key = VisitKey::Trap(there.number, there.vector);
-            self.ways(key, here.visit.path, there.visit.path, true)
+            let row = format!("exception {} after {row}", told(here.vector));
+            self.ways(here.visit.path, there.visit.path, row, true)
         });
         ways.filter(|parting| !parting.sleeps).collect()
     }
 
-    fn ways(&mut self, key: VisitKey, good: u32, bad: u32, alike: bool) -> Option<FoundParting> {
+    fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
         let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
         let sleeps = good.sleeps || bad.sleeps;
         let parted = part(&good, &bad, &self.functions, &self.noise)?;
@@ -248,72 +244,8 @@ impl<'a> PathSearch<'a> {
         if alike && sleeps && parted.is_of_times {
             return None;
         }
-        let told = parted.told(self.name(key), alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told, sleeps, key })
-    }
-
-    /// A visit of the bad run as the report calls it.
-    fn name(&self, key: VisitKey) -> String {
-        let call = |number: u32| self.report.aligned.rows.get(&number).cloned().unwrap_or_default();
-        match key {
-            VisitKey::Call(number) => call(number),
-            VisitKey::Start(0) => "the boot".to_owned(),
-            VisitKey::Start(number) => format!("the start of thread {number}"),
-            VisitKey::Trap(number, vector) => {
-                let is_it = |trap: &file::Trap| (trap.number, trap.vector) == (number, vector);
-                let before = self.traps.1.iter().find(|(_, traps)| traps.iter().any(is_it));
-                let name = exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned());
-                format!("exception {name} after {}", before.map_or_else(String::new, |(before, _)| call(*before)))
-            }
-        }
-    }
-
-    /// Where the machines part: the first visit in time, or part of one, that took another way, up to the end of the
-    /// call that differs. Both machines do the same until then, so that what parts later is a consequence. `None`
-    /// also when threads took turns otherwise before, which depends on time where the builds are not one.
-    fn first_in_time(&mut self) -> Option<FoundParting> {
-        let first = self.report.aligned.first.1.map(VisitKey::Call);
-        let (good, bad) = (self.good.paths, self.bad.paths);
-        let mut alike: HashSet<(u32, u32, Option<u32>)> = HashSet::new();
-        for (here, there) in good.steps.iter().zip(&bad.steps) {
-            let is_other = matches!(here.key, VisitKey::Call(number) if !self.report.aligned.same.contains(&number));
-            if here.key != there.key || is_other {
-                return None;
-            }
-            // The boot reads a command line that may differ; where nothing else parts, starts are told apart from this.
-            if matches!(here.key, VisitKey::Start(_)) {
-                continue;
-            }
-            let pair = (here.path, there.path, here.blocks);
-            if here.blocks != there.blocks || !alike.contains(&pair) {
-                let found = match (here.blocks, there.blocks) {
-                    (None, None) => self.ways(there.key, here.path, there.path, Some(there.key) != first),
-                    _ => self.parts(here, there)?,
-                };
-                if found.is_some() {
-                    return found;
-                }
-                alike.insert(pair);
-            }
-            if Some(there.key) == first && there.blocks.is_none() {
-                return None;
-            }
-        }
-        None
-    }
-
-    /// Where two visits part of which one at least was left; `None` when the other only went on from there.
-    fn parts(&mut self, here: &Stretch, there: &Stretch) -> Option<Option<FoundParting>> {
-        let most = |step: &Stretch| step.blocks.map_or(usize::MAX, |blocks| blocks as usize);
-        let good = self.good.first_of(here.path, most(here), &mut self.functions);
-        let bad = self.bad.first_of(there.path, most(there), &mut self.functions);
-        let parted = part(&good, &bad, &self.functions, &self.noise).filter(|parted| !parted.is_of_times);
-        let Some(parted) = parted else { return Some(None) };
-        if good.list.starts_with(&bad.list) || bad.list.starts_with(&good.list) {
-            return None;
-        }
-        let told = parted.told(self.name(there.key), true, &self.functions, (&good, &bad), &self.bad);
-        Some(Some(FoundParting { parted, told, sleeps: false, key: there.key }))
+        let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
+        Some(FoundParting { parted, told, sleeps })
     }
 
     /// The functions that the first difference can come from.

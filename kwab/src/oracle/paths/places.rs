@@ -100,16 +100,9 @@ impl<'a> Resolver<'a> {
         if let Some(known) = self.ways.get(&path) {
             return known.clone();
         }
-        let way = Rc::new(self.first_of(path, usize::MAX, functions));
-        self.ways.insert(path, way.clone());
-        way
-    }
-
-    /// The first blocks of a path; how often they ran is counted to its end.
-    pub(super) fn first_of(&mut self, path: u32, most: usize, functions: &mut Functions) -> Way {
         let mut way = Way::default();
         let paths = self.paths;
-        for (block, times) in paths.paths.get(path as usize).into_iter().flatten().take(most) {
+        for (block, times) in paths.paths.get(path as usize).into_iter().flatten() {
             for place in self.block(*block, functions).iter() {
                 let moved = self.moved.get(&place.function).copied().unwrap_or_default();
                 let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
@@ -123,6 +116,8 @@ impl<'a> Resolver<'a> {
             }
         }
         way.sleeps = way.functions.iter().any(|function| functions.name(*function) == SCHEDULE);
+        let way = Rc::new(way);
+        self.ways.insert(path, way.clone());
         way
     }
 
