@@ -41,12 +41,10 @@ pub fn set_limit(pages: u64) {
 
 impl AddressSpace {
     /// Maps what is in memory of the files of `map`, its own, which the caller holds; its ranges were entered at their
-    /// files. Returns how many pages of files are shared with the program, and how many were made for it.
-    pub fn prefault(&self, map: &mut Map, users: Users) -> [u64; 2] {
+    /// files. Returns how many pages.
+    pub fn prefault(&self, map: &mut Map, users: Users) -> u64 {
         let limit = limit();
         let mut left = limit;
-        let own = &self.resident[usize::from(TAG_ANON)];
-        let before = own.load(Relaxed);
         let mut images = Images::of(users);
         let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
         for vma in map.vmas.iter() {
@@ -55,9 +53,6 @@ impl AddressSpace {
             }
             let Backing::File { file, .. } = &vma.backing else {
                 let first = tail.and_then(|tail: Tail| tail.continued(vma));
-                if inject::is(Fault::PrefaultEager) && tail.is_some_and(|tail| tail.is_before(vma)) {
-                    self.clear_everything(vma);
-                }
                 if let (Some(first), Some((_, Some(template)))) = (first, &last) {
                     left -= self.clear_ahead(vma, template, first, left);
                 }
@@ -69,7 +64,7 @@ impl AddressSpace {
                 Some((known, template)) if known == identity => template,
                 _ => {
                     images.note(identity);
-                    let template = file.template().and_then(|slot| slot.ask(users));
+                    let template = file.template().and_then(|slot| slot.get(users));
                     self.learns.fetch_or(template.is_none(), Relaxed);
                     template
                 }
@@ -85,19 +80,7 @@ impl AddressSpace {
             last = Some((identity, template));
         }
         map.images = images;
-        let made = (own.load(Relaxed) - before).max(0) as u64;
-        self.note_ahead(made);
-        [(limit - left).saturating_sub(made), made]
-    }
-
-    /// The planted bug: every page of a program's zeros is made at once, as if it were certain to be used.
-    #[cold]
-    fn clear_everything(&self, vma: &Vma) {
-        for at in (vma.start..vma.end).step_by(PAGE as usize).take(USUAL as usize) {
-            if may_copy(vma) {
-                self.zero_page_ahead(vma, at);
-            }
-        }
+        limit - left
     }
 
     /// The planted bug: the page in which the file's part of a segment ends is the file's own one, although exec gave

@@ -77,7 +77,6 @@ const ELSEWHERE: &[&str] = &[
     "OOM",
     "LEAK",
     "PIECES",
-    "EAGER",
     "DEADLOCK",
     "LOCK-SLEEP",
     "LOST-WAKE",

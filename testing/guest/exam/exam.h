@@ -50,7 +50,6 @@ void once(void);
 void reload(void);
 void renew(void);
 int renewed(const char *wanted);
-void runs(void);
 void spawn(void);
 void statistics(void);
 void threads(void);

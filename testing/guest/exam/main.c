@@ -22,7 +22,6 @@ static const struct {
     {"pipes", pipes},
     {"reload", reload},
     {"renew", renew},
-    {"runs", runs},
     {"spawn", spawn},
     {"statistics", statistics},
     {"threads", threads},
