@@ -1,4 +1,5 @@
-//! Dumps of a megabyte whose records refer to each other: what a command costs grows with a dump, not with its square.
+//! Dumps of a megabyte whose records refer to each other, and logs of the same kind: what a command costs grows with its
+//! input, not with the square of it.
 //!
 //! Each crowd was quadratic once: 30,000 threads cost a rule 30,000 walks over all of them, 10 s to minutes.
 
@@ -230,4 +231,15 @@ fn a_console_of_500_boots_that_all_panic_is_not_imported_for_each_of_them() {
     }
     // It took a minute when the whole console was imported again for each of the boots.
     assert!(took < 3 * MOST, "{took:?}");
+}
+
+#[test]
+fn a_line_of_many_frames_costs_what_it_is_long() {
+    let folder = folder();
+    // Half a megabyte took half a minute when the rest was searched again for each frame.
+    let line = format!("panic: x Stopped at y{}{}\n", " ".repeat(200), "a() at b ".repeat(60_000));
+    std::fs::write(folder.path().join("line.log"), line).expect("written");
+    let (took, status) = run(folder.path(), &["import", "line.log", "-o", "line.kwab"]);
+    println!("{took:?}, {status:?}");
+    assert!(matches!(status, Some(0..=3)) && took < MOST, "{took:?}, {status:?}");
 }

@@ -65,6 +65,9 @@ pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'
 
 /// Bytes from which on a line may be several of a debugger.
 const LONG: usize = 160;
+/// Bytes in which a line of a debugger ends. A line of the log may be a megabyte: the whole rest is not looked at again
+/// for each part of it.
+const LONGEST_PART: usize = 1024;
 
 /// Whether a line holds a fault and its backtrace, as ddb(4) prints them on many.
 fn is_run_together(text: &[u8]) -> bool {
@@ -77,6 +80,7 @@ fn is_run_together(text: &[u8]) -> bool {
 /// Where the first line of several ends that were run together: before the words by which ddb(4) begins one, and behind
 /// a frame with its position.
 fn line_end(text: &[u8]) -> Option<usize> {
+    let text = &text[..text.len().min(LONGEST_PART)];
     const WORDS: [&[u8]; 10] = [
         b" fatal ",
         b" kernel: ",
