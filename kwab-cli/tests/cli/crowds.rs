@@ -236,7 +236,7 @@ fn a_console_of_500_boots_that_all_panic_is_not_imported_for_each_of_them() {
 #[test]
 fn a_line_of_many_frames_costs_what_it_is_long() {
     let folder = folder();
-    // Half a megabyte took half a minute when the rest was searched again for each frame.
+    // Of 295 KB it took 9 s when the rest was searched again for each frame, and four times that of twice as many.
     let line = format!("panic: x Stopped at y{}{}\n", " ".repeat(200), "a() at b ".repeat(60_000));
     std::fs::write(folder.path().join("line.log"), line).expect("written");
     let (took, status) = run(folder.path(), &["import", "line.log", "-o", "line.kwab"]);
