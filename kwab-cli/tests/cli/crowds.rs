@@ -1,5 +1,5 @@
-//! Dumps of a megabyte whose records refer to each other, and logs of the same kind: what a command costs grows with its
-//! input, not with the square of it.
+//! Dumps of a megabyte whose records refer to each other, and logs of the same kind: what a command costs grows with
+//! its input, not with the square of it.
 //!
 //! Each crowd was quadratic once: 30,000 threads cost a rule 30,000 walks over all of them, 10 s to minutes.
 
