@@ -137,21 +137,19 @@ pub fn build_without_recorders() -> Result<PathBuf> {
     let option = folder.to_str().context("the build folder's name is not text")?;
     build_program("kernel", "kernel", &["--no-default-features", "--features", "inject", "--target-dir", option])
         .context("building our kernel without recorders")?;
-    Ok(folder.join(TARGET).join("kernel").join("kernel"))
+    Ok(folder.join(stage::BARE).join("kernel").join("kernel"))
 }
-
-const TARGET: &str = "x86_64-unknown-none";
 
 fn build_program(name: &str, profile: &str, options: &[&str]) -> Result<PathBuf> {
     setup::require_targets()?;
     // Captured: what the compiler warns about is clippy's step to show, not every boot's.
     Call::cargo()
-        .args(["build", "--locked", "-p", "kernel", "--profile", profile, "--target", TARGET])
-        .args(["--bin", name])
+        .args(stage::KERNEL)
+        .args(["--profile", profile, "--bin", name])
         .args(options)
         .folder(paths::root())
         .stage(&format!("building the {}", if name == "kernel" { "kernel" } else { "kernel's self tests" }))?;
-    let image = paths::target().join(TARGET).join(profile).join(name);
+    let image = paths::target().join(stage::BARE).join(profile).join(name);
     kept::keep(&image);
     Ok(image)
 }

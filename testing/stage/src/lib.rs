@@ -32,6 +32,12 @@ pub const CHOSEN: [&str; 8] = ["--package", "testing", "--package", "kwab-cli", 
 /// The profile of a first `cargo xtask demo`, and the folder of what it builds below `target`.
 pub const QUICK: &str = "quick";
 
+/// The target of the kernel.
+pub const BARE: &str = "x86_64-unknown-none";
+
+/// What cargo is asked for a program of the kernel, but for the profile and the program's name.
+pub const KERNEL: [&str; 6] = ["build", "--locked", "-p", "kernel", "--target", BARE];
+
 /// How a program ended.
 #[derive(Debug)]
 pub struct Ended {
