@@ -204,6 +204,8 @@ pub struct AddressSpace {
     pub no_huge: AtomicBool,
     /// Pages of the program's files were not mapped in advance: see [`template`].
     learns: AtomicBool,
+    /// Where the program goes on if it touches its memory in order ([`fault`]).
+    in_order: AtomicU64,
     /// If it is a sample ([`ahead`]), one more than the pages that exec made in advance for it.
     ahead: AtomicU32,
     /// Pages of the pool in it are its own, not those of a parent that it is being copied from.
@@ -310,6 +312,7 @@ impl AddressSpace {
             dumpable: AtomicBool::new(true),
             no_huge: AtomicBool::new(false),
             learns: AtomicBool::new(false),
+            in_order: AtomicU64::new(0),
             ahead: AtomicU32::new(0),
             owns_pool_pages: AtomicBool::new(true),
         })
