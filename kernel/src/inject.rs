@@ -62,6 +62,8 @@ pub enum Fault {
     TemplateStale,
     /// In the allocator of frames.
     NoCoalescing,
+    /// In the prefault of exec.
+    PrefaultEager,
 }
 
 /// Every bug: name and what it is.
@@ -86,6 +88,11 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
         "prefault-boundary",
         Fault::PrefaultBoundary,
         "exec maps the page in which a segment ends from the cache, with what the file has behind the end",
+    ),
+    (
+        "prefault-eager",
+        Fault::PrefaultEager,
+        "exec makes up to 512 pages of a program's zeros in advance, whether it uses them or not",
     ),
     (
         "prefault-writable",

@@ -28,6 +28,8 @@ pub struct Question {
     pub fault: &'static str,
     /// The name of the files that it is confined to; empty for all.
     pub files: &'static str,
+    /// What the kernel measures meanwhile (`debug=`); empty for nothing.
+    pub debug: &'static str,
     /// The guest programs that make it hurt.
     pub programs: &'static [&'static str],
     /// Processors it takes.
@@ -43,7 +45,7 @@ const fn question(
     programs: &'static [&'static str],
     truth: &'static [(&'static str, Option<&'static str>)],
 ) -> Question {
-    Question { fault, files: "", programs, cpus: 1, truth, hangs: false }
+    Question { fault, files: "", debug: "", programs, cpus: 1, truth, hangs: false }
 }
 
 /// Every program of the guest, as the clean run has them.
@@ -59,6 +61,7 @@ const ALL: &[&str] = &[
     "pipes",
     "reload",
     "renew",
+    "runs",
     "spawn",
     "statistics",
     "threads",
@@ -67,7 +70,7 @@ const ALL: &[&str] = &[
 
 /// The exam; the first question has no bug to find.
 pub const QUESTIONS: &[Question] = &[
-    Question { cpus: 2, ..question("", ALL, &[]) },
+    Question { cpus: 2, debug: "trace,profile", ..question("", ALL, &[]) },
     // Once is enough: a frame freed twice may soon have another owner, and then its counts are right again.
     question("cache-freed", &["once"], &[("AUDIT", Some("VM-FREE")), ("AUDIT", Some("VM-COUNT-LOW"))]),
     Question { hangs: true, ..question("cache-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
@@ -82,6 +85,7 @@ pub const QUESTIONS: &[Question] = &[
     question("null-dereference", &["statistics"], &[("NULL", None)]),
     Question { hangs: true, ..question("nx-tables", &["jit"], &[("AUDIT", Some("VM-LEVEL"))]) },
     Question { files: "exam", ..question("prefault-boundary", &["boundary"], &[("PAGE", None)]) },
+    Question { debug: "trace,profile", ..question("prefault-eager", &["runs"], &[("EAGER", None)]) },
     Question { hangs: true, ..question("prefault-writable", &["reload"], &[("AUDIT", Some("VM-CACHE-W"))]) },
     question("references-kept", &["children"], &[("LEAK", None), ("AUDIT", Some("VM-LEAK"))]),
     question("stack-overflow", &["statistics"], &[("STACK", None)]),
@@ -174,7 +178,8 @@ pub fn options(question: &Question, room: &Room) -> String {
         (fault, "") => format!(" inject={fault}"),
         (fault, files) => format!(" inject={fault}:{files}"),
     };
-    format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}", room.options)
+    let debug = if question.debug.is_empty() { String::new() } else { format!(" debug={}", question.debug) };
+    format!("{} quiet loglevel=4 watchdog=15 hung_task=10 rdinit=/sbin/oneshot{inject}{debug}", room.options)
 }
 
 /// Asks a guest that hangs for a dump, by an NMI through QEMU's monitor at `socket`.

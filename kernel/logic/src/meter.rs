@@ -46,6 +46,17 @@ impl Meter {
         self.calls.fetch_add(1, Ordering::Release);
     }
 
+    /// Reads it and leaves it as it is; `None` if nothing was counted. What is added meanwhile may be in it in part.
+    pub fn read(&self) -> Option<Reading> {
+        let calls = self.calls.load(Ordering::Acquire);
+        (calls != 0).then(|| Reading {
+            calls,
+            total: self.total.load(Ordering::Relaxed),
+            min: self.min.load(Ordering::Relaxed),
+            max: self.max.load(Ordering::Relaxed),
+        })
+    }
+
     /// Reads it and sets it back; `None` if nothing was counted. What is added meanwhile is in this reading or the
     /// next.
     pub fn take(&self) -> Option<Reading> {

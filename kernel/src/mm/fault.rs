@@ -3,6 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use kernel_logic::fault::{self, Action, Pte, Range, Source};
+use kernel_logic::huge::HUGE;
 use kernel_logic::vma::{PAGE, Prot, STACK_GUARD, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::{PageRange, UserPage};
@@ -15,7 +16,7 @@ use super::pool::Missing;
 use super::template::Images;
 use super::{
     AddressSpace, Backing, Map, Mapped as _, Owner as _, PageUse, TAG_ANON, TAG_FILE, TAG_POOL, Vma, backing_page,
-    page_down, rights,
+    frames, page_down, rights,
 };
 use crate::inject::{self, Fault};
 use crate::sched::{Sleep, breathe_or_stop};
@@ -36,6 +37,10 @@ pub enum Unresolved {
 
 /// Pages mapped around a fault on a file, as far as they are in memory anyway.
 const AROUND: u64 = 16;
+/// First writes to one page after the other, without a gap, that say that a program goes on so.
+const IN_ORDER: u64 = 6;
+/// Pages of zeros made at once for a program that does.
+const AHEAD: u64 = 8;
 
 impl AddressSpace {
     /// Resolves a fault at `addr`.
@@ -131,7 +136,11 @@ impl AddressSpace {
                     });
                 }
                 let frame = Frame::alloc_zeroed().map_err(|_| Unresolved::OutOfMemory)?;
-                self.map_frame(vma, page, frame, true, TAG_ANON)
+                self.map_frame(vma, page, frame, true, TAG_ANON)?;
+                if access == Access::Write {
+                    self.go_on(vma, page);
+                }
+                Ok(())
             }
             Action::FileFrame { writable: true } => {
                 let (frame, tag) = written_page(vma, page)?;
@@ -158,6 +167,32 @@ impl AddressSpace {
                 self.reprotect(page, &mut |leaf| rights(prot, writable, leaf.prot.tag))
             }
         }
+    }
+
+    /// Makes the next pages of zeros too for a program that has written to one fresh page after the other up to `page`.
+    /// It is the fault that is dear, and such a program is about to have the next one; of one that stops, at most
+    /// [`AHEAD`] pages are not used.
+    #[inline]
+    fn go_on(&self, vma: &Vma, page: UserPage) {
+        // The page that would be next, and in the bits that such an address has not, how many came in order.
+        let before = self.in_order.load(Relaxed);
+        let next = page.addr() + PAGE;
+        let came = if before & !(PAGE - 1) == page.addr() { (before & (PAGE - 1)) + 1 } else { 1 };
+        let (next, came) = if came < IN_ORDER { (next, came) } else { (self.map_ahead(vma, next), IN_ORDER - 1) };
+        self.in_order.store(next | came, Relaxed);
+    }
+
+    /// Maps pages of zeros from `start` on, within its range and its page table. Returns where they end.
+    fn map_ahead(&self, vma: &Vma, start: u64) -> u64 {
+        let end = (start + AHEAD * PAGE).min(vma.end).min(start.next_multiple_of(HUGE));
+        let Some(range) = PageRange::new(start, end).filter(|_| start < end && frames::is_plentiful(AHEAD as usize))
+        else {
+            return start;
+        };
+        let zeros = &mut |_| Frame::alloc_zeroed().ok();
+        let made = self.space.map_run(range, rights(vma.prot, true, TAG_ANON), zeros);
+        self.count(TAG_ANON, made as i64);
+        end
     }
 
     /// Exec did not map a page in advance: next time it does, if it is one of the program's.

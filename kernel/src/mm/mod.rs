@@ -9,7 +9,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering};
 
 use kernel_logic::vma::{self, PAGE, Prot, VmaFlags, VmaSet};
 use linux_abi::Errno;
@@ -21,6 +21,7 @@ use machine::sync::{SpinGuard, SpinLock};
 use crate::sync::mutex::Mutex;
 use crate::upper::Kwab;
 
+pub mod ahead;
 pub mod audit;
 mod cut;
 pub mod fault;
@@ -203,6 +204,10 @@ pub struct AddressSpace {
     pub no_huge: AtomicBool,
     /// Pages of the program's files were not mapped in advance: see [`template`].
     learns: AtomicBool,
+    /// Where the program goes on if it touches its memory in order ([`fault`]).
+    in_order: AtomicU64,
+    /// If it is a sample ([`ahead`]), one more than the pages that exec made in advance for it.
+    ahead: AtomicU32,
     /// Pages of the pool in it are its own, not those of a parent that it is being copied from.
     owns_pool_pages: AtomicBool,
 }
@@ -210,6 +215,9 @@ pub struct AddressSpace {
 impl Drop for AddressSpace {
     fn drop(&mut self) {
         // What the program used is read from the tables, so before they are emptied.
+        if *self.ahead.get_mut() != 0 {
+            self.tell_ahead();
+        }
         if *self.learns.get_mut() {
             self.learn();
         }
@@ -304,6 +312,8 @@ impl AddressSpace {
             dumpable: AtomicBool::new(true),
             no_huge: AtomicBool::new(false),
             learns: AtomicBool::new(false),
+            in_order: AtomicU64::new(0),
+            ahead: AtomicU32::new(0),
             owns_pool_pages: AtomicBool::new(true),
         })
     }

@@ -41,10 +41,12 @@ pub fn set_limit(pages: u64) {
 
 impl AddressSpace {
     /// Maps what is in memory of the files of `map`, its own, which the caller holds; its ranges were entered at their
-    /// files. Returns how many pages.
-    pub fn prefault(&self, map: &mut Map, users: Users) -> u64 {
+    /// files. Returns how many pages of files are shared with the program, and how many were made for it.
+    pub fn prefault(&self, map: &mut Map, users: Users) -> [u64; 2] {
         let limit = limit();
         let mut left = limit;
+        let own = &self.resident[usize::from(TAG_ANON)];
+        let before = own.load(Relaxed);
         let mut images = Images::of(users);
         let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
         for vma in map.vmas.iter() {
@@ -53,6 +55,9 @@ impl AddressSpace {
             }
             let Backing::File { file, .. } = &vma.backing else {
                 let first = tail.and_then(|tail: Tail| tail.continued(vma));
+                if inject::is(Fault::PrefaultEager) && tail.is_some_and(|tail| tail.is_before(vma)) {
+                    self.clear_everything(vma);
+                }
                 if let (Some(first), Some((_, Some(template)))) = (first, &last) {
                     left -= self.clear_ahead(vma, template, first, left);
                 }
@@ -64,7 +69,7 @@ impl AddressSpace {
                 Some((known, template)) if known == identity => template,
                 _ => {
                     images.note(identity);
-                    let template = file.template().and_then(|slot| slot.get(users));
+                    let template = file.template().and_then(|slot| slot.ask(users));
                     self.learns.fetch_or(template.is_none(), Relaxed);
                     template
                 }
@@ -80,7 +85,19 @@ impl AddressSpace {
             last = Some((identity, template));
         }
         map.images = images;
-        limit - left
+        let made = (own.load(Relaxed) - before).max(0) as u64;
+        self.note_ahead(made);
+        [(limit - left).saturating_sub(made), made]
+    }
+
+    /// The planted bug: every page of a program's zeros is made at once, as if it were certain to be used.
+    #[cold]
+    fn clear_everything(&self, vma: &Vma) {
+        for at in (vma.start..vma.end).step_by(PAGE as usize).take(USUAL as usize) {
+            if may_copy(vma) {
+                self.zero_page_ahead(vma, at);
+            }
+        }
     }
 
     /// The planted bug: the page in which the file's part of a segment ends is the file's own one, although exec gave

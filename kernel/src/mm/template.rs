@@ -15,7 +15,7 @@
 
 use alloc::sync::Arc;
 use alloc::vec::Vec;
-use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Release};
+use core::sync::atomic::{AtomicU64, Ordering::Acquire, Ordering::Relaxed, Ordering::Release};
 
 use kernel_logic::huge::HUGE;
 use kernel_logic::vma::{PAGE, Prot, VmaFlags};
@@ -65,6 +65,17 @@ impl Images {
     }
 }
 
+/// Templates that executions were made from, files of executions without one that holds, templates that were over when
+/// they were asked for, and those that were made, since boot.
+static COUNTS: [AtomicU64; 4] = [const { AtomicU64::new(0) }; 4];
+
+/// [`COUNTS`] and their names.
+pub fn counts() -> [(&'static str, u64); 4] {
+    let names = ["hits", "misses", "stale", "made"];
+    let mut counts = COUNTS.iter().map(|count| count.load(Relaxed));
+    names.map(|name| (name, counts.next().unwrap_or(0)))
+}
+
 /// Pages of a file that its program used.
 pub struct Template {
     generation: u64,
@@ -99,8 +110,12 @@ impl Tail {
     /// The number of the first page of `vma`, if these are zeros that go on where the file ends, and too few for a page
     /// of 2 MiB.
     pub(super) fn continued(self, vma: &Vma) -> Option<u64> {
-        let zeros = matches!(vma.backing, Backing::Anonymous) && vma.prot.has(Prot::WRITE);
-        (zeros && vma.start == self.end && vma.bytes() < HUGE).then_some(self.number)
+        (self.is_before(vma) && vma.bytes() < HUGE).then_some(self.number)
+    }
+
+    /// Whether `vma` are the zeros behind the file's part.
+    pub(super) fn is_before(self, vma: &Vma) -> bool {
+        matches!(vma.backing, Backing::Anonymous) && vma.prot.has(Prot::WRITE) && vma.start == self.end
     }
 }
 
@@ -142,9 +157,17 @@ impl TemplateSlot {
         let holds = template.generation == self.generation() || inject::is(Fault::TemplateStale);
         if !holds || frames::is_low() {
             drop(held.take());
+            COUNTS[2].fetch_add(1, Relaxed);
             return None;
         }
         (template.users == users).then(|| template.clone())
+    }
+
+    /// [`Self::get`] for an execution, which is counted.
+    pub(super) fn ask(&self, users: Users) -> Option<Arc<Template>> {
+        let found = self.get(users);
+        COUNTS[usize::from(found.is_none())].fetch_add(1, Relaxed);
+        found
     }
 
     /// Keeps a template, unless its generation is over: then it might keep pages that are gone.
@@ -153,6 +176,7 @@ impl TemplateSlot {
         let planted = inject::is(Fault::TemplateStale) && held.is_some();
         if template.generation == self.generation() && !planted {
             *held = Some(Arc::new(template));
+            COUNTS[3].fetch_add(1, Relaxed);
         }
     }
 }

@@ -15,7 +15,7 @@ use crate::fs::dev::kmsg::Writing;
 use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
-use crate::mm::{frames, huge, pool, prefault};
+use crate::mm::{frames, huge, pool, prefault, template};
 use crate::options::level;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
@@ -280,13 +280,17 @@ pub(super) fn meminfo(_: Target) -> Text {
 
 pub(super) fn vmstat(_: Target) -> Text {
     let ((huge, splits), [faults, fallbacks, collapses]) = (machine::space::huge_leaves(), huge::counts());
-    Ok(format!(
+    let mut text = format!(
         "nr_free_pages {}\nnr_anon_transparent_hugepages {huge}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n\
          thp_fault_alloc {faults}\nthp_fault_fallback {fallbacks}\nthp_collapse_alloc {collapses}\n\
          thp_split_pmd {splits}\n",
         frames::free()
-    )
-    .into_bytes())
+    );
+    for (name, count) in template::counts() {
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "exec_template_{name} {count}");
+    }
+    Ok(text.into_bytes())
 }
 
 /// Busy and idle time of all processors together, in nanoseconds.

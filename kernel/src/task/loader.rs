@@ -136,7 +136,7 @@ fn prefault(mm: &AddressSpace, map: &mut Map, creds: &Creds) {
     if prefault::limit() != 0 {
         let _span = span(Id::ExecPrefault);
         let pages = mm.prefault(map, [creds.uid, creds.euid, creds.gid, creds.egid]);
-        trace::event::exec_prefault(map.code.0, [pages, 0]);
+        trace::event::exec_prefault(map.code.0, pages);
     }
 }
 

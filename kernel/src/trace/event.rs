@@ -391,7 +391,8 @@ pub fn exec(pid: u32, argv0: &[u8], entry: u64) {
     }
 }
 
-/// What exec maps at once: pages of its files that are in memory, and those of the initial stack, which are made.
+/// What exec maps at once: pages of its files that are in memory, and those that it makes, of the initial stack among
+/// them.
 #[inline(never)]
 pub fn exec_prefault(vaddr: u64, [cached, zero]: [u64; 2]) {
     if is_on(Category::Memory) {

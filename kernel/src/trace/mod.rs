@@ -22,7 +22,7 @@ pub mod event;
 pub mod flight;
 mod htrace;
 pub mod limit;
-mod profile;
+pub mod profile;
 pub mod ring;
 pub mod span;
 mod spans;

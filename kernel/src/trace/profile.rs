@@ -15,9 +15,17 @@ const NUMBERS: usize = 512;
 
 /// What a meter of cycles showed, in nanoseconds; set back.
 pub fn take(meter: &Meter) -> Option<Reading> {
+    meter.take().map(in_ns)
+}
+
+/// What a meter of cycles shows, in nanoseconds.
+pub fn read(meter: &Meter) -> Option<Reading> {
+    meter.read().map(in_ns)
+}
+
+fn in_ns(reading: Reading) -> Reading {
     let clock = params();
-    let ns = |cycles: u64| ((u128::from(cycles) * u128::from(clock.mult)) >> clock.shift) as u64;
-    Some(meter.take()?.map(ns))
+    reading.map(|cycles| ((u128::from(cycles) * u128::from(clock.mult)) >> clock.shift) as u64)
 }
 
 /// A reading as fields of an event.
@@ -32,6 +40,11 @@ static FAULTS: Meter = Meter::new();
 /// A call ended.
 pub fn call(nr: u64, cycles: u64) {
     CALLS[(nr as usize).min(NUMBERS - 1)].add(cycles);
+}
+
+/// The page faults since the last report (`debug=profile`).
+pub fn faults() -> Option<Reading> {
+    read(&FAULTS)
 }
 
 /// A page fault was dealt with.

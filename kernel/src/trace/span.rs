@@ -4,7 +4,7 @@
 //! `let _span = span(Id::ExecParse);` is all a site needs: the stretch ends where the value is dropped. With both
 //! categories off that costs one relaxed load and one comparison.
 
-use kernel_logic::meter::Meter;
+use kernel_logic::meter::{Meter, Reading};
 use machine::time::cycles;
 
 use super::spans::{IDS, NAMES};
@@ -67,6 +67,15 @@ fn end(span: &Span) {
     if is_on(Category::Htrace) {
         htrace::exit(span.id, span.data);
     }
+}
+
+/// Kinds of spans.
+pub const KINDS: usize = NAMES.len();
+
+/// Each kind that was timed since the last report: its number, its name and what its meter shows.
+pub fn readings() -> impl Iterator<Item = (u64, &'static str, Reading)> {
+    let meters = NAMES.iter().zip(&METERS).zip(0..);
+    meters.filter_map(|((name, meter), id)| Some((id, *name, profile::read(meter)?)))
 }
 
 /// Writes the `span_profile` event.

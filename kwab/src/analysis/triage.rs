@@ -77,6 +77,7 @@ const ELSEWHERE: &[&str] = &[
     "OOM",
     "LEAK",
     "PIECES",
+    "EAGER",
     "DEADLOCK",
     "LOCK-SLEEP",
     "LOST-WAKE",

@@ -158,6 +158,8 @@ buckets! {
         waits: LockWait,
         logs: LogChunk,
         counters: Counter,
+        spans: SpanProfile,
+        fault_times: PageFaults,
         totals: KindTotal,
         left_out: DroppedSection,
         ends: End,

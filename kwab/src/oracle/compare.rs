@@ -5,12 +5,13 @@ use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
 use linux_abi::flags::process;
 use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
 
+use super::beside::{Around, Beside, besides};
 use super::killed::{killed_from_outside, last_before_a_signal};
 use super::names::Names;
 use super::operand::{Answer, Same};
 use super::report::{Aligned, Divergence, DivergenceKind, Ends, OracleReport, SCHEMA, Side, Verdict};
 use super::trace::{Called, Ended, Origin, Thread, Trace, TraceRow, What};
-use crate::report::align::{align, fingerprint};
+use crate::report::align::fingerprint;
 
 /// Rows of the same calls that the report shows before a difference.
 const BEFORE: usize = 5;
@@ -130,9 +131,6 @@ impl<'t> Pair<'t> {
     }
 }
 
-/// A row beside the other, or alone.
-type Beside<'t> = (Option<&'t TraceRow>, Option<&'t TraceRow>);
-
 /// A difference before it is put into words.
 struct Found<'t> {
     /// When it happened in the bad run.
@@ -191,12 +189,7 @@ impl<'t> Runs<'t> {
     /// Compares two threads and queues their children.
     fn threads(&mut self, mut pair: Pair<'t>) {
         let (good, bad) = (telling(pair.good), telling(pair.bad));
-        let prints = |rows: &[&'t TraceRow]| rows.iter().map(|row| self.print(row)).collect::<Vec<_>>();
-        let (prints_good, prints_bad) = (prints(&good), prints(&bad));
-        let aligned = align(&prints_good, &prints_bad, &mut || true).unwrap_or_default();
-        let row = |rows: &[&'t TraceRow], at: Option<u32>| at.and_then(|at| rows.get(at as usize).copied());
-        let besides = aligned.iter().map(|beside| (row(&good, beside.left), row(&bad, beside.right)));
-        let besides = paired(&besides.collect::<Vec<_>>());
+        let besides = besides(&good, &bad, &|row| self.print(row));
         let around = Around::of(&besides);
         self.alike.push(Vec::new());
         let has_calls = |row: &Beside<'_>| matches!(row, (Some(row), Some(_)) if row.call().is_some());
@@ -222,8 +215,7 @@ impl<'t> Runs<'t> {
     /// What decides beside which row this one stands: the call, and the path that it is about.
     fn print(&self, row: &TraceRow) -> u64 {
         fingerprint(&match &row.what {
-            What::Signal { name, .. } => format!("signal {name}"),
-            What::End(_) => "end".to_owned(),
+            What::Signal { .. } | What::End(_) => "end".to_owned(),
             What::Call(call) => {
                 let mut print = call.name.clone().into_owned();
                 for (at, operand) in call.args.iter().enumerate() {
@@ -374,7 +366,11 @@ impl<'t> Runs<'t> {
                 // Where a signal stands between two calls depends on time, and events name the process only; strace
                 // shows ignored ones too.
                 let others = &self.signals[usize::from(left.is_some())];
-                if others.contains(name.as_str()) || acts != &Some(true) {
+                let acts = acts == &Some(true);
+                if others.contains(name.as_str()) || !acts {
+                    if left.is_none() && acts {
+                        self.handled.push((self.before(), name));
+                    }
                     return;
                 }
                 DivergenceKind::Signal
@@ -460,81 +456,6 @@ fn telling(rows: &[TraceRow]) -> Vec<&TraceRow> {
     let last = rows.iter().rposition(|row| row.call().is_some());
     let telling = |(at, row): &(usize, &TraceRow)| !(row.is_noise() || row.is_restarted() && Some(*at) != last);
     rows.iter().enumerate().filter(telling).map(|(_, row)| row).collect()
-}
-
-/// Puts calls of one name beside each other that the alignment left alone between two pairs.
-fn paired<'t>(besides: &[Beside<'t>]) -> Vec<Beside<'t>> {
-    let mut out = Vec::with_capacity(besides.len());
-    let (mut left, mut right): (Vec<&TraceRow>, Vec<&TraceRow>) = (Vec::new(), Vec::new());
-    for beside in besides.iter().copied().map(Some).chain([None]) {
-        match beside {
-            Some((Some(row), None)) => left.push(row),
-            Some((None, Some(row))) => right.push(row),
-            whole => {
-                gap(&mut out, &left, &right);
-                (left, right) = (Vec::new(), Vec::new());
-                out.extend(whole);
-            }
-        }
-    }
-    out
-}
-
-fn gap<'t>(out: &mut Vec<Beside<'t>>, left: &[&'t TraceRow], right: &[&'t TraceRow]) {
-    let mut by_name: HashMap<&str, VecDeque<usize>> = HashMap::new();
-    for (at, row) in right.iter().enumerate() {
-        if let Some(call) = row.call() {
-            by_name.entry(&call.name).or_default().push_back(at);
-        }
-    }
-    let mut from = 0;
-    for row in left {
-        let mut same = row.call().and_then(|call| by_name.get_mut(&*call.name));
-        let at = same.as_mut().and_then(|places| {
-            while places.front().is_some_and(|at| *at < from) {
-                places.pop_front();
-            }
-            places.pop_front()
-        });
-        let Some(at) = at else {
-            out.push((Some(*row), None));
-            continue;
-        };
-        out.extend(right[from..at].iter().map(|row| (None, Some(*row))));
-        out.push((Some(*row), Some(right[at])));
-        from = at + 1;
-    }
-    out.extend(right[from..].iter().map(|row| (None, Some(*row))));
-}
-
-/// What each row that stands alone has to know of those around it.
-struct Around<'t> {
-    /// The row before and the row behind, on the side of the row.
-    beside: Vec<[Option<&'t TraceRow>; 2]>,
-    /// When the next row of the bad run happened.
-    next: Vec<usize>,
-}
-
-impl<'t> Around<'t> {
-    fn of(besides: &[Beside<'t>]) -> Self {
-        let mut around = Self { beside: vec![[None; 2]; besides.len()], next: vec![usize::MAX; besides.len()] };
-        let mut last: [Option<&TraceRow>; 2] = [None; 2];
-        for (at, (left, right)) in besides.iter().enumerate() {
-            let side = usize::from(left.is_none());
-            around.beside[at][0] = last[side];
-            last = [left.or(last[0]), right.or(last[1])];
-        }
-        last = [None; 2];
-        let mut when = usize::MAX;
-        for (at, (left, right)) in besides.iter().enumerate().rev() {
-            let side = usize::from(left.is_none());
-            around.beside[at][1] = last[side];
-            last = [left.or(last[0]), right.or(last[1])];
-            when = right.map_or(when, |row| row.at);
-            around.next[at] = when;
-        }
-        around
-    }
 }
 
 fn calls(trace: &Trace) -> impl Iterator<Item = &Called> {

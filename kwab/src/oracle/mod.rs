@@ -17,6 +17,7 @@
 //! [`Paths`] where the runs part.
 
 mod behind;
+mod beside;
 mod calls;
 mod compare;
 mod killed;

@@ -89,6 +89,31 @@ fn a_signal_that_was_handled_before_may_have_misled_the_program() {
 }
 
 #[test]
+fn a_signal_that_comes_before_a_call_in_one_run_and_behind_it_in_the_other_parts_nothing() {
+    let (wait, signal) = ("7 waitid(P_ALL, 0, NULL, WEXITED, NULL) = 0\n", "7 --- SIGCHLD {si_signo=SIGCHLD} ---\n");
+    let run = |rows: &str| format!("{START}7 rt_sigprocmask(SIG_SETMASK, [], NULL, 8) = 0\n{rows}7 getpid() = 7\n");
+    let (before, behind) = (run(&format!("{signal}{wait}")), run(&format!("{wait}{signal}")));
+    for (good, bad) in [(&before, &behind), (&behind, &before)] {
+        let report = both(good, bad);
+        assert_eq!((report.first, report.calls_alike), (None, 4));
+    }
+    // One that a handler took may have misled the program wherever it came.
+    let handled = |rows: &[String], mode: u64| {
+        let (begin, call) = (
+            [entry(1, 59, [0; 6]), exit(1, 59, 0, ",\"text0\":\"/bin/p\"")],
+            [entry(1, 90, [0, mode, 0, 0, 0, 0]), exit(1, 90, 0, ",\"text0\":\"/a\"")],
+        );
+        let rows: Vec<&str> = begin.iter().chain(rows).chain(&call).map(String::as_str).collect();
+        recorded(&rows)
+    };
+    let alarm = "\"type\":\"signal\",\"pid\":1,\"signal\":14,\"signal_name\":\"SIGALRM\",\"action\":\"handler\"";
+    let (entered, left) = (entry(1, 39, [0; 6]), exit(1, 39, 1, ""));
+    let before = handled(&[alarm.to_owned(), entered.clone(), left.clone()], 0o600);
+    let behind = handled(&[entered, left, alarm.to_owned()], 0o644);
+    assert_eq!(judged(&before, &behind).suspects, ["SIGALRM was handled"]);
+}
+
+#[test]
 fn a_futex_call_that_is_refused_is_a_difference_where_the_good_run_has_no_such_answer() {
     let wait = "7 futex(0x7f00, FUTEX_WAIT, 0, NULL) = ";
     let good = format!("{START}{wait}-1 EAGAIN (Resource temporarily unavailable)\n7 getpid() = 7\n");

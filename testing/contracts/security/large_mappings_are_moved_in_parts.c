@@ -3,7 +3,7 @@
  * higher priority runs meanwhile on the same processor, and what was there arrives.
  * contract: timeout=60
  */
-#include "security.h"
+#include "parts.h"
 #include <sys/prctl.h>
 
 #define SIZE (160UL << 20)
@@ -12,31 +12,6 @@
 #define ATTEMPTS 6
 /* A call that takes no longer lets others wait for no longer. */
 #define SHORT_NS 5000000L
-
-static struct notes { volatile int ready, stop, changing, turns; volatile long took; } *notes;
-
-static void stay_on_the_first_processor(void)
-{
-    cpu_set_t first;
-    CPU_ZERO(&first);
-    CPU_SET(0, &first);
-    need(sched_setaffinity(0, sizeof first, &first) == 0);
-}
-
-/* Wakes all the time, and counts how often it runs in the middle of a change. */
-static int watch(void *unused)
-{
-    struct sched_param param = { .sched_priority = 10 };
-    struct timespec little = { 0, 200000 };
-    stay_on_the_first_processor();
-    need(syscall(SYS_sched_setscheduler, 0, SCHED_FIFO, &param) == 0);
-    while (!notes->stop) {
-        nanosleep(&little, NULL);
-        notes->turns += notes->changing;
-        notes->ready = 1;
-    }
-    return unused != NULL;
-}
 
 static long now_ns(void)
 {

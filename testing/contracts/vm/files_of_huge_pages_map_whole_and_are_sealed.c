@@ -3,36 +3,15 @@
  * of the pool is cut and mapped 2 MiB at a time, is read but not written, has what is mapped shared reserved, and is
  * sealed as others are.
  */
-#include "../contract.h"
+#include "pool.h"
 #include <sys/statfs.h>
 
-#define HUGE (2UL << 20)
 #ifndef MFD_HUGETLB
 #define MFD_HUGETLB 4U
 #endif
 #define MFD_2MB (21U << 26)
 #define ZERO_RANGE 0x10 /* FALLOC_FL_ZERO_RANGE */
 #define ALL (PROT_READ | PROT_WRITE)
-
-static long meminfo(const char *name)
-{
-    char line[128];
-    long value = -1;
-    size_t length = strlen(name);
-    FILE *file = fopen("/proc/meminfo", "r");
-    need(file != NULL);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            value = atol(line + length + 1);
-    fclose(file);
-    return value;
-}
-
-static void pool(const char *when)
-{
-    say("%s: total %ld, free %ld, reserved %ld, surplus %ld", when, meminfo("HugePages_Total"),
-        meminfo("HugePages_Free"), meminfo("HugePages_Rsvd"), meminfo("HugePages_Surp"));
-}
 
 static void resize(const char *count)
 {

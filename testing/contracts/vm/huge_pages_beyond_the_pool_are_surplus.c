@@ -2,31 +2,10 @@
  * Documentation/admin-guide/mm/hugetlbpage.rst, nr_overcommit_hugepages: mappings that find the pool empty get so many
  * pages more of the system's, counted as surplus, which go when they are given back; a pool that grows takes them over.
  */
-#include "../contract.h"
+#include "pool.h"
 
-#define HUGE (2UL << 20)
 #define PROC "/proc/sys/vm/"
 #define POOL "/sys/kernel/mm/hugepages/hugepages-2048kB/"
-
-static long meminfo(const char *name)
-{
-    char line[128];
-    long value = -1;
-    size_t length = strlen(name);
-    FILE *file = fopen("/proc/meminfo", "r");
-    need(file != NULL);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            value = atol(line + length + 1);
-    fclose(file);
-    return value;
-}
-
-static void pool(const char *when)
-{
-    say("%s: total %ld, free %ld, reserved %ld, surplus %ld", when, meminfo("HugePages_Total"),
-        meminfo("HugePages_Free"), meminfo("HugePages_Rsvd"), meminfo("HugePages_Surp"));
-}
 
 static int put(const char *path, const char *text)
 {

@@ -3,33 +3,12 @@
  * mapping of them reserves what it may touch (ENOMEM without), one with MAP_NORESERVE meets SIGBUS at its end; they are
  * never cut (EINVAL); and what is unmapped or thrown away, or was an ended process's, is free again.
  */
-#include "../contract.h"
+#include "pool.h"
 
-#define HUGE (2UL << 20)
 #define NR "/proc/sys/vm/nr_hugepages"
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25
 #endif
-
-static long meminfo(const char *name)
-{
-    char line[128];
-    long value = -1;
-    size_t length = strlen(name);
-    FILE *file = fopen("/proc/meminfo", "r");
-    need(file != NULL);
-    while (fgets(line, sizeof line, file))
-        if (strncmp(line, name, length) == 0 && line[length] == ':')
-            value = atol(line + length + 1);
-    fclose(file);
-    return value;
-}
-
-static void pool(const char *when)
-{
-    say("%s: total %ld, free %ld, reserved %ld, surplus %ld", when, meminfo("HugePages_Total"),
-        meminfo("HugePages_Free"), meminfo("HugePages_Rsvd"), meminfo("HugePages_Surp"));
-}
 
 static void resize(const char *count)
 {

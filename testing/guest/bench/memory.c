@@ -2,6 +2,7 @@
 #include "bench.h"
 
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 
 enum { PAGE = 4096 };
@@ -29,6 +30,13 @@ static void run_mmap_fault(unsigned long iterations, Span *span) {
     for (unsigned long i = 0; i < iterations; i++) ((volatile char *)memory)[i * PAGE] = 1;
     span_close(span);
     munmap(memory, iterations * PAGE);
+}
+
+/* The same in pages of 4 KiB alone. */
+static void run_mmap_fault_4k(unsigned long iterations, Span *span) {
+    need(prctl(PR_SET_THP_DISABLE, 1, 0, 0, 0), "prctl");
+    run_mmap_fault(iterations, span);
+    need(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), "prctl");
 }
 
 static void run_mmap_munmap(unsigned long iterations, Span *span) {
@@ -65,6 +73,7 @@ static void run_brk(unsigned long iterations, Span *span) {
 
 const Bench bench_memory[] = {
     {"mmap_fault", 4096, run_mmap_fault},
+    {"mmap_fault_4k", 4096, run_mmap_fault_4k},
     {"mmap_munmap", 100000, run_mmap_munmap},
     {"mprotect", 200000, run_mprotect},
     {"brk", 500000, run_brk},

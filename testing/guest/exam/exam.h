@@ -50,6 +50,7 @@ void once(void);
 void reload(void);
 void renew(void);
 int renewed(const char *wanted);
+void runs(void);
 void spawn(void);
 void statistics(void);
 void threads(void);

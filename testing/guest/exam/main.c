@@ -22,6 +22,7 @@ static const struct {
     {"pipes", pipes},
     {"reload", reload},
     {"renew", renew},
+    {"runs", runs},
     {"spawn", spawn},
     {"statistics", statistics},
     {"threads", threads},

@@ -126,6 +126,14 @@ static void run_renewed(const char *path, const char *wanted) {
     waitpid(child, 0, 0);
 }
 
+/* Programs with much memory that they do not use are run again and again, and a small one. */
+void runs(void) {
+    for (int round = 0; round < 60; round++) {
+        run_renewed("/proc/self/exe", "1");
+        load(1);
+    }
+}
+
 /* Writes a program file again, from the first byte on. */
 static void write_program(const char *path, const char *bytes, size_t length) {
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC, 0755);

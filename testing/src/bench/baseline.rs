@@ -17,13 +17,14 @@ use crate::paths;
 pub const ALLOWED: f64 = 1.02;
 
 /// The slice that every test run measures: one benchmark for each mechanism that a careless change makes slower.
-pub const SLICE: [&str; 10] = [
+pub const SLICE: [&str; 11] = [
     "getpid",
     "read_null",
     "stat",
     "open_close",
     "pipe",
     "mmap_fault",
+    "mmap_fault_4k",
     "signal_delivery",
     "fork_exit",
     "exec_true",

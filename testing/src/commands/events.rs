@@ -11,7 +11,7 @@
 use std::collections::BTreeMap;
 use std::process::ExitCode;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::Value;
 
 use crate::binary;
@@ -97,9 +97,26 @@ pub fn run(consent: Consent) -> Result<ExitCode> {
         println!("{name:<20} {count:>7}");
     }
     println!("{events} events of {} types, all accounted for", found.len());
+    verify_maps_nothing(consent)?;
     clamour(None, 0, consent)?;
     clamour(Some("unimplemented"), CALLS, consent)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// A program that `debug=verify` looks at has as many pages of its file mapped as without it. The first run brings its
+/// pages into memory.
+fn verify_maps_nothing(consent: Consent) -> Result<()> {
+    let script = "echo 0 >/proc/sys/vm/prefault; for kind in none none verify; do \
+        echo $kind >/proc/sys/kernel/debug; grep RssFile /proc/self/status; done";
+    let arguments = boot::Options::once(Which::Ours, &["sh", "-c", script]);
+    let outcome = qemu::run(&boot::machine(&arguments, consent)?, Limits::seconds(120), |_| Next::Go)?;
+    let text = String::from_utf8_lossy(&outcome.serial);
+    let mapped: Vec<&str> = text.lines().filter_map(|line| line.trim().strip_prefix("RssFile:")).collect();
+    let [_, without, verified] = mapped[..] else { bail!("three counts expected:\n{text}") };
+    ensure!(without == verified, "verify mapped pages: {without} without it, {verified} with it");
+    ensure!(search(&text).contains_key("page_verify_ok"), "nothing was verified:\n{text}");
+    println!("verify maps nothing: {} in both", verified.trim());
+    Ok(())
 }
 
 /// What `clamour` does: unknown calls, and crashes.

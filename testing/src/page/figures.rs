@@ -57,13 +57,13 @@ fn figures(name: &str, page: &str) -> Option<(String, String)> {
         }
         "BusyBox's testsuite" | "Open POSIX Test Suite" => suite(name, " pass"),
         "Debian's programs, Go, Rust and Perl among them" => suite("Debian's dynamic programs", ""),
-        "66 benchmarks, instructions" => {
+        "benchmarks, instructions" => {
             let (all, kernels) = means(section(page, "Benchmarks in guest instructions")?)?;
             let kernels = kernels?;
             let here = format!("geometric mean {all} of Linux; {kernels} of what happens in the kernels alone");
             Some((here, "1".to_owned()))
         }
-        "66 benchmarks, wall time" => {
+        "benchmarks, wall time" => {
             let (all, _) = means(section(page, "Benchmarks in wall time, nanoseconds")?)?;
             Some((format!("geometric mean {all} of Linux"), "1".to_owned()))
         }

@@ -1,16 +1,17 @@
 //! Sections of the whole system: the tail of the log, and counters.
 
-use kwab_format::record::{Counter, LogChunk};
+use kwab_format::List;
+use kwab_format::record::{Counter, LogChunk, PageFaults, SpanProfile, SpanProfileEntry};
 use machine::cpu::{self, CpuId};
 use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
 use super::{Dump, Stop, Subject, process, ram};
 use crate::fs::tmpfs;
-use crate::mm::frames;
+use crate::mm::{ahead, frames, template};
 use crate::options::level::Level;
 use crate::task::tree;
-use crate::trace::calls;
+use crate::trace::{calls, profile, span};
 use crate::{log as kernel_log, sched};
 
 /// Bytes copied out of the log at a time.
@@ -33,29 +34,22 @@ pub(super) fn log(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop
 }
 
 pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<(), Stop> {
-    let mut put = |group: &str, name: &str, value: u64, unit: &str| {
-        dump.put(&Counter {
-            group: Some(group.as_bytes()),
-            name: Some(name.as_bytes()),
-            value: i64::try_from(value).ok(),
-            unit: Some(unit.as_bytes()),
-            ..Counter::default()
-        })
-    };
-    put("memory", "total", frames::total() as u64, "pages")?;
-    put("memory", "in magazines", machine::frame::in_magazines() as u64, "pages")?;
-    put("scheduler", "runnable", u64::from(sched::runnable()), "threads")?;
+    put(dump, "memory", "total", frames::total() as u64, "pages")?;
+    put(dump, "memory", "in magazines", machine::frame::in_magazines() as u64, "pages")?;
+    put(dump, "scheduler", "runnable", u64::from(sched::runnable()), "threads")?;
     for number in (0..64).filter(|number| cpu::online() >> number & 1 != 0) {
         let switches = sched::of(CpuId(number)).switches.load(core::sync::atomic::Ordering::Relaxed);
         let mut name = kernel_log::Line::<24>::new();
         // It always fits.
         let _ = core::fmt::Write::write_fmt(&mut name, format_args!("switches on cpu {number}"));
-        put("scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
+        put(dump, "scheduler", core::str::from_utf8(name.bytes()).unwrap_or("switches"), switches, "")?;
     }
     if let Some(left_out) = process::left_out() {
-        put("dumps", "of processes left out", left_out, "")?;
+        put(dump, "dumps", "of processes left out", left_out, "")?;
     }
-    put("calls", "not implemented", calls::unimplemented_count(), "")?;
+    put(dump, "calls", "not implemented", calls::unimplemented_count(), "")?;
+    executions(dump)?;
+    times(dump)?;
     let blocks = dump.get(frames::try_blocks)?;
     let mut free = 0;
     for (order, count) in blocks.iter().enumerate() {
@@ -86,14 +80,60 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
     owners(dump)
 }
 
-fn put_pages(dump: &mut Dump<'_>, name: &str, pages: u64) -> Result<(), Stop> {
+/// Which executions had templates, and what was made for them in advance, as far as the samples tell.
+fn executions(dump: &mut Dump<'_>) -> Result<(), Stop> {
+    for (name, count) in template::counts() {
+        put(dump, "exec templates", name, count, "")?;
+    }
+    let seen = ahead::seen();
+    put(dump, "exec", "executions", seen.executions, "")?;
+    put(dump, "exec", "samples", seen.samples, "")?;
+    put(dump, "exec", "made in advance for the samples", seen.made, "pages")?;
+    put(dump, "exec", "made in advance and never accessed", seen.unused, "pages")
+}
+
+/// Times of spans (`debug=trace`) and of page faults (`debug=profile`) since the last report.
+#[inline(never)]
+fn times(dump: &mut Dump<'_>) -> Result<(), Stop> {
+    let mut entries = [SpanProfileEntry::default(); span::KINDS];
+    let mut count = 0;
+    for ((id, name, reading), entry) in span::readings().zip(&mut entries) {
+        *entry = SpanProfileEntry {
+            id: Some(id),
+            name: Some(name.as_bytes()),
+            calls: Some(reading.calls),
+            total_ns: Some(reading.total),
+            avg_ns: Some(reading.mean()),
+            min_ns: Some(reading.min),
+            max_ns: Some(reading.max),
+            ..SpanProfileEntry::default()
+        };
+        count += 1;
+    }
+    if count != 0 {
+        let entries = Some(List::new(&entries[..count]));
+        let tsc_freq_hz = Some(machine::time::params().hz);
+        dump.put(&SpanProfile { tsc_freq_hz, entries, ..SpanProfile::default() })?;
+    }
+    if let Some(faults) = profile::faults() {
+        let (count, total_ns, avg_ns) = (Some(faults.calls), Some(faults.total), Some(faults.mean()));
+        dump.put(&PageFaults { count, total_ns, avg_ns, ..PageFaults::default() })?;
+    }
+    Ok(())
+}
+
+fn put(dump: &mut Dump<'_>, group: &str, name: &str, value: u64, unit: &str) -> Result<(), Stop> {
     dump.put(&Counter {
-        group: Some(b"memory"),
+        group: Some(group.as_bytes()),
         name: Some(name.as_bytes()),
-        value: i64::try_from(pages).ok(),
-        unit: Some(b"pages"),
+        value: i64::try_from(value).ok(),
+        unit: Some(unit.as_bytes()),
         ..Counter::default()
     })
+}
+
+fn put_pages(dump: &mut Dump<'_>, name: &str, pages: u64) -> Result<(), Stop> {
+    put(dump, "memory", name, pages, "pages")
 }
 
 /// Memory in use by process. A page that processes share counts for each of them: the sum may be more than there is in

@@ -10,6 +10,7 @@ mod before;
 mod damage;
 mod deaths;
 mod deliberate;
+mod eager;
 mod fault_loop;
 mod hang;
 mod hardware;
@@ -172,6 +173,14 @@ pub const RULES: &[Rule] = &[
         &[SectionKind::COUNTERS],
         &["kwab inspect FILE --section profile"],
         memory::not_joined,
+    ),
+    rule(
+        "EAGER",
+        "memory made in advance for nothing",
+        "counters of executions: pages made in advance, and those never accessed; times of spans",
+        &[SectionKind::COUNTERS],
+        &["kwab inspect FILE --section profile"],
+        eager::prefault,
     ),
     rule(
         "DEADLOCK",

@@ -123,6 +123,41 @@ fn counted() -> (&'static str, Maker) {
     ("PIECES", maker)
 }
 
+/// What exec made in advance for four samples, how much of it was never accessed, and how long it took for that of
+/// 10 ms.
+fn made_ahead(made: i64, unused: i64, ms: u64) -> Maker {
+    let counter = |name: &'static str, value| Counter {
+        group: Some(b"exec"),
+        name: Some(name.as_bytes()),
+        value: Some(value),
+        ..Counter::default()
+    };
+    let entry = |name: &'static str, ns| SpanProfileEntry {
+        name: Some(name.as_bytes()),
+        calls: Some(64),
+        total_ns: Some(ns),
+        ..SpanProfileEntry::default()
+    };
+    let entries = [entry("exec", 10_000_000), entry("exec.prefault", ms * 1_000_000)];
+    let spans = SpanProfile { entries: Some(List::new(&entries)), ..SpanProfile::default() };
+    Maker::new()
+        .put(SectionKind::COUNTERS, &counter("samples", 4))
+        .put(SectionKind::COUNTERS, &counter("made in advance for the samples", made))
+        .put(SectionKind::COUNTERS, &counter("made in advance and never accessed", unused))
+        .put(SectionKind::COUNTERS, &spans)
+}
+
+#[test]
+fn memory_made_in_advance_is_over_eager_only_where_most_of_it_was_never_accessed() {
+    let first = |made, unused, ms| first(&judge(made_ahead(made, unused, ms).bytes()));
+    assert_eq!(first(2048, 2000, 7), ("EAGER", 0.89));
+    assert_eq!(first(2048, 2000, 1), ("EAGER", 0.82));
+    // Used, or within what programs differ by from run to run, whatever share of the time it takes; and nonsense.
+    for (made, unused) in [(2048, 1000), (150, 120), (0, 0), (100, 2000), (-4, -4)] {
+        assert_eq!(first(made, unused, 9).0, "none", "{made} {unused}");
+    }
+}
+
 /// A load through a null `rdi` by the code at `at`.
 fn null_dereference(at: u64) -> Maker {
     let fault = Maker::new().put(C, &kernel_fault(8, at, 0));
@@ -237,7 +272,7 @@ fn canary() -> Maker {
 
 #[test]
 fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
-    for (rule, maker) in classes().into_iter().chain([counted()]) {
+    for (rule, maker) in classes().into_iter().chain([counted(), ("EAGER", made_ahead(2048, 2000, 7))]) {
         let triage = judge(maker.bytes());
         assert_eq!(first(&triage).0, rule, "{rule}: {:#?}", triage.hypotheses);
         let top = &triage.hypotheses[0];
@@ -250,7 +285,7 @@ fn every_class_of_bug_is_the_first_hypothesis_of_its_own_dump() {
 
 #[test]
 fn a_lost_section_that_a_rule_rests_on_lowers_its_score_and_is_named() {
-    for (rule, maker) in classes().into_iter().chain([counted()]) {
+    for (rule, maker) in classes().into_iter().chain([counted(), ("EAGER", made_ahead(2048, 2000, 7))]) {
         let rests_on = rules::RULES.iter().find(|known| known.id == rule).unwrap().rests_on;
         let sound = judge(maker.bytes());
         let damaged = judge(maker.bytes_with_lost(&rests_on[..1]));

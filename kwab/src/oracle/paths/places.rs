@@ -80,11 +80,30 @@ pub(super) struct Way {
     pub sleeps: bool,
 }
 
+impl Way {
+    /// Counts an instruction of a block that ran. QEMU also cuts a block where an interrupt comes due, which depends on
+    /// time: how often a line ran is told by its instructions, which are in one part or the other, and not by blocks.
+    fn ran(&mut self, instruction: Instruction, times: u8, counted: &mut HashMap<Instruction, u8>) {
+        let place = instruction.1;
+        let sum = counted.entry(instruction).or_default();
+        *sum = sum.saturating_add(times);
+        let known = self.times.entry(place).or_default();
+        if *known == 0 {
+            self.functions.insert(place.function);
+            self.list.push(place);
+        }
+        *known = (*known).max(*sum);
+    }
+}
+
+/// The address of an instruction and a line that it belongs to.
+type Instruction = (u64, CodeLine);
+
 /// A run with the image of its kernel.
 pub(super) struct Resolver<'a> {
     image: &'a Image,
     pub paths: &'a Paths,
-    blocks: HashMap<u32, Rc<[CodeLine]>>,
+    blocks: HashMap<u32, Rc<[Instruction]>>,
     ways: HashMap<u32, Rc<Way>>,
     /// Lines that functions have moved down by since the good build.
     moved: HashMap<u32, i64>,
@@ -100,19 +119,13 @@ impl<'a> Resolver<'a> {
         if let Some(known) = self.ways.get(&path) {
             return known.clone();
         }
-        let mut way = Way::default();
+        let (mut way, mut counted) = (Way::default(), HashMap::new());
         let paths = self.paths;
         for (block, times) in paths.paths.get(path as usize).into_iter().flatten() {
-            for place in self.block(*block, functions).iter() {
+            for (at, place) in self.block(*block, functions).iter() {
                 let moved = self.moved.get(&place.function).copied().unwrap_or_default();
                 let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
-                let place = CodeLine { line, ..*place };
-                let known = way.times.entry(place).or_default();
-                if *known == 0 {
-                    way.functions.insert(place.function);
-                    way.list.push(place);
-                }
-                *known = (*known).max(*times);
+                way.ran((*at, CodeLine { line, ..*place }), *times, &mut counted);
             }
         }
         way.sleeps = way.functions.iter().any(|function| functions.name(*function) == SCHEDULE);
@@ -127,7 +140,7 @@ impl<'a> Resolver<'a> {
         u32::try_from(i64::from(place.line) + moved).unwrap_or(place.line)
     }
 
-    fn block(&mut self, block: u32, functions: &mut Functions) -> Rc<[CodeLine]> {
+    fn block(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
         if let Some(known) = self.blocks.get(&block) {
             return known.clone();
         }
@@ -135,7 +148,7 @@ impl<'a> Resolver<'a> {
         let mut code = vec![0; bytes as usize];
         let read = self.image.read(address, &mut code);
         code.truncate(read);
-        let mut places: Vec<CodeLine> = Vec::new();
+        let mut places: Vec<Instruction> = Vec::new();
         for at in starts(&code, address) {
             let Ok(location) = self.image.locate(at, Probe::Exact) else { continue };
             if location.frames.iter().filter_map(|frame| frame.function.as_deref()).any(is_recording) {
@@ -146,12 +159,11 @@ impl<'a> Resolver<'a> {
                 let is_library = frame.file.as_deref().is_some_and(|file| file.contains("/library/"));
                 if !is_library && !is_served(name) && role(name) != Role::Reporter {
                     let function = functions.number(owner(name), frame.file.as_deref());
-                    places.push(CodeLine { function, line });
+                    places.push((at, CodeLine { function, line }));
                 }
             }
         }
-        places.dedup();
-        let places: Rc<[CodeLine]> = places.into();
+        let places: Rc<[Instruction]> = places.into();
         self.blocks.insert(block, places.clone());
         places
     }
@@ -160,7 +172,7 @@ impl<'a> Resolver<'a> {
     fn lines(&mut self, functions: &mut Functions) -> BTreeMap<u32, BTreeSet<u32>> {
         let mut lines: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
         for block in 0..u32::try_from(self.paths.blocks.len()).unwrap_or(u32::MAX) {
-            for place in self.block(block, functions).iter() {
+            for (_, place) in self.block(block, functions).iter() {
                 lines.entry(place.function).or_default().insert(place.line);
             }
         }
@@ -186,5 +198,31 @@ impl<'a> Resolver<'a> {
             }
         }
         self.ways.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_loop_runs_as_often_whether_an_interrupt_cut_one_of_its_rounds_or_not() {
+        let line = |line| CodeLine { function: 0, line };
+        // Two lines; the second has the instructions from 4 on.
+        let code = [(0, line(1)), (4, line(2)), (8, line(2)), (12, line(2))];
+        let way = |blocks: &[(std::ops::Range<usize>, u8)]| {
+            let (mut way, mut counted) = (Way::default(), HashMap::new());
+            for (block, times) in blocks {
+                code[block.clone()].iter().for_each(|instruction| way.ran(*instruction, *times, &mut counted));
+            }
+            (way.list, way.times)
+        };
+        let whole = way(&[(0..4, 132)]);
+        assert_eq!(whole.1[&line(2)], 132);
+        for cut in 1..4 {
+            assert_eq!(way(&[(0..4, 100), (0..cut, 1), (cut..4, 1), (0..4, 31)]), whole);
+        }
+        // What is counted up to 255 only.
+        assert_eq!(way(&[(0..4, 255), (0..2, 1), (2..4, 1)]), way(&[(0..4, 255)]));
     }
 }
