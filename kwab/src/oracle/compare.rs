@@ -1,6 +1,6 @@
 //! Pairs threads, aligns their rows, and looks at each pair of rows.
 
-use std::collections::{BTreeSet, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeSet, HashSet, VecDeque};
 
 use linux_abi::flags::process;
 use linux_abi::syscalls::{ArgKind, ResultKind, Traits};
