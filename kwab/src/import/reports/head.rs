@@ -41,9 +41,17 @@ pub(super) fn opening<'t, 'l>(
 const FAULTED: [&[u8]; 7] =
     [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff", b"EIP is at ", b"PC is at "];
 
+/// How it begins on arm64 and RISC-V, where only a symbol behind it tells it from other lines.
+pub(super) const COUNTERS: [&[u8]; 2] = [b"pc : ", b"epc : "];
+
+/// What the last line of an oops holds, of which all others are lost: `RIP: demo+0x13a/0x180 RSP: ffff9a69c1b1fd38`.
+pub(super) const END_OF_OOPS: (&[u8], &[u8]) = (b"RIP: ", b" RSP: ffff");
+
 /// Whether a line says where a fault was, the head of its report being lost.
 pub(super) fn is_faulted(text: &[u8]) -> bool {
-    FAULTED.iter().any(|mark| text.starts_with(mark))
+    let counter = COUNTERS.iter().any(|mark| text.starts_with(mark)) && has(text, b"+0x");
+    let end = text.starts_with(END_OF_OOPS.0) && has(text, END_OF_OOPS.1);
+    FAULTED.iter().any(|mark| text.starts_with(mark)) || counter || end
 }
 
 /// Functions by which a backtrace shows a panic of Rust.

@@ -64,7 +64,7 @@ const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack li
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON, an object of KFENCE.
-const OWN_NEEDLES: [&[u8]; 14] = [
+const OWN_NEEDLES: [&[u8]; 16] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -77,6 +77,8 @@ const OWN_NEEDLES: [&[u8]; 14] = [
     b"RIP [<ff",
     b"EIP is at ",
     b"PC is at ",
+    head::END_OF_OOPS.0,
+    head::COUNTERS[0],
     clean::PANIC_STRING,
     head::KFENCE_OBJECT,
 ];
@@ -581,10 +583,10 @@ impl Recogniser {
             self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
             return Role::Console;
         }
-        if is_task || is_process || faulted() && !again() {
+        if is_task || is_process || (faulted() || linux::lost::is_of_report(text)) && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
-            if !is_task {
+            if is_process || faulted() {
                 builder.report.class = Class::Oops;
             }
             if is_process {
