@@ -3,18 +3,16 @@
 
 use std::convert::Infallible;
 
-use kwab::analysis::Dump;
 use kwab::causes::Causes;
 use kwab::export::{chrome_trace, core_stacks, elf_core, folded, perfetto_trace, span_tree};
 use kwab::memory::Ram;
-use kwab::model::{DumpFile, json, line, stream};
+use kwab::model::{Depth, Dump, DumpFile, json, line, stream};
 use kwab::symbols::Symbols;
 use kwab_fuzz::dump_of;
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|data: &[u8]| {
-    let bytes = dump_of(data);
-    let file = DumpFile::from_bytes(bytes.clone()).expect("a sound dump");
+    let file = DumpFile::from_bytes(dump_of(data)).expect("a sound dump");
     let rows = stream::for_each(
         &file,
         |_| true,
@@ -25,7 +23,7 @@ fuzz_target!(|data: &[u8]| {
         },
     );
     let _ = rows;
-    let dump = Dump::open(bytes).expect("a sound dump");
+    let dump = Dump::load(file, Depth::All);
     let (case, symbols) = (dump.case(), Symbols::default());
     let mut out = Vec::new();
     let _ = elf_core(&case, &Ram::of(&dump), &symbols, &mut out);

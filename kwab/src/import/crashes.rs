@@ -403,7 +403,9 @@ impl Follower {
                     .unexplained(format!("a report of Linux {version}, not of this boot").as_bytes(), report.first);
             }
             if report.is_fault_of_program() {
-                self.tally.unexplained(format!("a fault of a program: {}", report.headline).as_bytes(), report.first);
+                let place = report.ip.map(|ip| format!(" at {ip:#x}")).unwrap_or_default();
+                let told = format!("a fault of a program: {}{place}", report.headline);
+                self.tally.unexplained(told.as_bytes(), report.first);
             }
             if report.of_program || quoted {
                 // What a kernel's report has told of the crash stays.

@@ -214,6 +214,9 @@ pub(super) fn needles() -> impl Iterator<Item = &'static [u8]> {
         b"hardfault",
         b"data-abort",
         b"prefetch-abort",
+        b"exception",
+        b"unhandled ",
+        b"unexpected trap",
     ])
 }
 
@@ -266,6 +269,18 @@ const ANYWHERE: &[(&str, Class)] = &[
     ("data-abort", Class::Exception),
     ("data abort", Class::Exception),
     ("prefetch-abort", Class::Exception),
+    ("EXCEPTION", Class::Exception),
+    ("nhandled exception", Class::Exception),
+    ("nhandled Exception", Class::Exception),
+    ("nhandled interrupt", Class::Exception),
+    ("nhandled Int", Class::Exception),
+    ("nhandled trap", Class::Exception),
+    ("nhandled Trap", Class::Exception),
+    ("nexpected trap", Class::Exception),
+    ("page fault", Class::PageFault),
+    ("Page fault", Class::PageFault),
+    ("Page Fault", Class::PageFault),
+    ("PAGE FAULT", Class::PageFault),
     ("general protection fault", Class::GeneralProtection),
     ("General protection fault", Class::GeneralProtection),
     ("General Protection Fault", Class::GeneralProtection),
@@ -282,11 +297,18 @@ pub(super) fn mentions(line: &[u8]) -> Option<Class> {
     if line.len() > LONGEST_MENTION || program::is_source(line) || program::is_of_program(line) {
         return None;
     }
+    // `2: 0x0000036a - HardFault`: a frame of a backtrace, not its head.
+    if !super::generic::frames(line, true).is_empty() {
+        return None;
+    }
     let is_word = |at: usize, word: &str| {
         let before = at.checked_sub(1).and_then(|at| line.get(at));
         let after = line.get(at + word.len());
         let joins = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-' | b'=');
-        !before.is_some_and(joins) && (word.ends_with(':') || !after.is_some_and(joins))
+        // `nhandled`: the first letter may be large or small.
+        let begins =
+            !before.is_some_and(joins) || word.starts_with('n') && before.is_some_and(|byte| b"uU".contains(byte));
+        begins && (word.ends_with(':') || !after.is_some_and(joins))
     };
     let found = ANYWHERE
         .iter()
@@ -309,6 +331,18 @@ pub(super) fn is_healthy(message: &[u8]) -> bool {
     const SETTINGS: &[&str] = &["disabled", "enabled", "ready", "none", "off", "on", "handler", "regist", "timeout"];
     let first = message.trim_ascii().split(|byte| *byte == b' ').next().unwrap_or_default().to_ascii_lowercase();
     SETTINGS.iter().any(|word| first == word.as_bytes())
+}
+
+/// A line without the tags in brackets that stand before its message: the position in one is that of the logger.
+pub(super) fn untagged(line: &[u8]) -> &[u8] {
+    let mut rest = line.trim_ascii();
+    while rest.starts_with(b"[")
+        && let Some(end) = memchr::memchr(b']', &rest[..rest.len().min(48)])
+        && !rest[end + 1..].trim_ascii().is_empty()
+    {
+        rest = rest[end + 1..].trim_ascii_start();
+    }
+    rest
 }
 
 /// A line without what decorates its message: signs, tags in brackets, and words such as `ERROR:`.

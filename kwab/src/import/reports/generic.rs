@@ -5,6 +5,7 @@ use super::class::Class;
 use super::deadly::deadly;
 use super::registers::Line;
 use super::report::Frame;
+use super::told;
 use super::words::{hex, is_symbol_byte, source, text};
 
 /// Takes the message out of a line that opens a report, or says that the next line has it.
@@ -81,6 +82,7 @@ pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
     }
     let message = text(&line[..line.len().min(LONGEST_MESSAGE)]);
     builder.report.message = message;
+    told::head(builder, line);
     shorten(builder);
     let shown = builder.report.message.clone();
     builder.say("message", shown);
@@ -230,7 +232,8 @@ pub fn detail(builder: &mut Builder, line: &[u8]) -> Took {
             frame.source = Some((file, number));
             return Took::Yes;
         }
-        if builder.report.source.is_none() {
+        // A frame of Go's runtime that is left out has a position too.
+        if builder.report.source.is_none() && builder.report.family != "go" {
             builder.report.source = Some((file, number));
             return Took::Yes;
         }
@@ -243,12 +246,14 @@ pub fn detail(builder: &mut Builder, line: &[u8]) -> Took {
         if is_shout(builder) {
             builder.report.class = class;
             builder.report.message = text(bare);
+            told::head(builder, bare);
         } else {
             builder.note(text(bare));
         }
         return Took::Yes;
     }
-    Took::No
+    // A row has its own words for the same things.
+    if builder.report.family == "generic" && told::behind(builder, line) { Took::Yes } else { Took::No }
 }
 
 /// Whether the line that opened the report says that there is a panic, and not what happened.

@@ -37,6 +37,23 @@ pub(super) fn opening<'t, 'l>(
     Some((dialect::Opening { row: usize::MAX, class, title, stage: true, program: false, weak }, None))
 }
 
+/// How the line begins that says where a fault was, of which the head is lost.
+const FAULTED: [&[u8]; 7] =
+    [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff", b"EIP is at ", b"PC is at "];
+
+/// How it begins on arm64 and RISC-V, where only a symbol behind it tells it from other lines.
+pub(super) const COUNTERS: [&[u8]; 2] = [b"pc : ", b"epc : "];
+
+/// What the last line of an oops holds, of which all others are lost: `RIP: demo+0x13a/0x180 RSP: ffff9a69c1b1fd38`.
+pub(super) const END_OF_OOPS: (&[u8], &[u8]) = (b"RIP: ", b" RSP: ffff");
+
+/// Whether a line says where a fault was, the head of its report being lost.
+pub(super) fn is_faulted(text: &[u8]) -> bool {
+    let counter = COUNTERS.iter().any(|mark| text.starts_with(mark)) && has(text, b"+0x");
+    let end = text.starts_with(END_OF_OOPS.0) && has(text, END_OF_OOPS.1);
+    FAULTED.iter().any(|mark| text.starts_with(mark)) || counter || end
+}
+
 /// Functions by which a backtrace shows a panic of Rust.
 pub(super) const OF_RUST: [&[u8]; 2] = [b"rust_begin_unwind", b"core::panicking::"];
 
@@ -45,7 +62,9 @@ fn lost_panic(text: &[u8]) -> Option<dialect::Opening> {
     const UPPER_HALF: u64 = 1 << 63;
     OF_RUST.iter().find(|name| has(text, name))?;
     let frame = super::generic::frames(text, true).into_iter().next()?;
-    frame.address.filter(|address| *address >= UPPER_HALF)?;
+    // gdb(1) leaves the address of the innermost frame out.
+    let of_kernel = frame.symbol.as_ref().is_some_and(|name| name.starts_with("kernel::"));
+    frame.address.map_or(of_kernel, |address| address >= UPPER_HALF).then_some(())?;
     let title = "panic (message lost) in {function}".into();
     Some(dialect::Opening { row: usize::MAX, class: Class::Panic, title, stage: true, program: false, weak: true })
 }
@@ -71,6 +90,9 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
         _ => text,
     };
     let bold = text.strip_prefix(b"**").and_then(|rest| rest.strip_suffix(b"**"));
+    // The bold may end at a later line.
+    let opened = || text.strip_prefix(b"**").filter(|rest| rest.first().is_some_and(u8::is_ascii_alphanumeric));
+    let bold = bold.or_else(opened);
     let text = bold.filter(|text| text.len() > 8 && !text.starts_with(b"*")).unwrap_or(text);
     let level = LEVELS.iter().find_map(|level| text.strip_prefix(*level));
     level.filter(|rest| rest.starts_with(b"   ")).map_or(text, <[u8]>::trim_ascii_start)

@@ -32,6 +32,7 @@ pub mod registers;
 pub mod report;
 pub mod table;
 pub mod template;
+mod told;
 mod transport;
 pub mod words;
 
@@ -58,16 +59,12 @@ const PATIENCE_ENDED: u32 = 24;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
 
-/// How the line begins that says where a fault was, of which the head is lost.
-const FAULTED: [&[u8]; 7] =
-    [b"RIP: 0010:", b"NIP [", b"EIP: [<", b"RIP  [<ff", b"RIP [<ff", b"EIP is at ", b"PC is at "];
-
 /// What the line of the process in a report of a trap holds, of which the head is lost.
 const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack limit = 0x"];
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON, an object of KFENCE.
-const OWN_NEEDLES: [&[u8]; 14] = [
+const OWN_NEEDLES: [&[u8]; 16] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -80,6 +77,8 @@ const OWN_NEEDLES: [&[u8]; 14] = [
     b"RIP [<ff",
     b"EIP is at ",
     b"PC is at ",
+    head::END_OF_OOPS.0,
+    head::COUNTERS[0],
     clean::PANIC_STRING,
     head::KFENCE_OBJECT,
 ];
@@ -148,7 +147,7 @@ impl Open {
         let frames: usize = report.stacks.iter().map(|stack| stack.frames.len()).sum();
         // `At 0x203` in prose reads as one register.
         let registers: usize = report.registers.iter().map(|set| set.registers.len()).sum();
-        let says = report.cpu.is_some() || report.source.is_some() || registers > 1;
+        let says = report.cpu.is_some() || report.source.is_some() || report.ip.is_some() || registers > 1;
         says || self.builder.marked || frames >= WEAK_FRAMES
     }
 
@@ -555,6 +554,9 @@ impl Recogniser {
         if opening.row == usize::MAX {
             builder.report.message = words::text(deadly::undecorated(text));
         }
+        if builder.report.family == "generic" {
+            told::head(&mut builder, deadly::untagged(text));
+        }
         let row = if opening.row == usize::MAX { self.dialects.generic() } else { opening.row };
         drop(captures);
         self.begin(&mut builder, line, at, position);
@@ -571,7 +573,7 @@ impl Recogniser {
     /// A task line, or where a fault was, without a head: the head may be lost.
     fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
         let is_task = text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some();
-        let faulted = || FAULTED.iter().any(|mark| text.starts_with(mark));
+        let faulted = || head::is_faulted(text);
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
         let is_process = text.starts_with(b"Process ") && OF_PROCESS.iter().any(|mark| words::has(text, mark));
@@ -581,10 +583,10 @@ impl Recogniser {
             self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
             return Role::Console;
         }
-        if is_task || is_process || faulted() && !again() {
+        if is_task || is_process || (faulted() || linux::lost::is_of_report(text)) && !again() {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
-            if !is_task {
+            if is_process || faulted() {
                 builder.report.class = Class::Oops;
             }
             if is_process {

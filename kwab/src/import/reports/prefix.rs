@@ -100,7 +100,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         Some(b'+') => added(trimmed),
         Some(b'0'..=b'9') => {
             let known = logcat(trimmed).or_else(|| stamp(trimmed)).or_else(|| netconsole(trimmed, caller, ns));
-            known.or_else(|| numbered(trimmed)).or_else(|| rfc5424(trimmed))
+            known.or_else(|| numbered(trimmed)).or_else(|| rfc5424(trimmed)).or_else(|| transport::of_probe(trimmed))
         }
         Some(b'A'..=b'Z') => {
             let known = syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE="));

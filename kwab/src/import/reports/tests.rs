@@ -6,6 +6,7 @@ mod linux;
 mod lost;
 mod others;
 mod properties;
+mod told;
 mod transports;
 
 use super::{LogPosition, Recogniser, Report};

@@ -13,13 +13,21 @@ pub(super) fn other(line: &[u8]) -> Option<&[u8]> {
         b'\xe2' => visible_escape(line),
         _ if has(near, b".notice] ") => solaris(line),
         _ if has(near, b" console output: ") => after(line, b" console output: "),
-        _ => prompt(line).or_else(|| python(line)),
+        _ => prompt(line).or_else(|| python(line)).or_else(|| compose(line)),
     }
 }
 
 /// What a terminal program of RIOT writes behind its time stamp: `- INFO # text`, `# text`.
 pub(super) fn of_terminal(line: &[u8]) -> &[u8] {
     line.strip_prefix(b"- INFO # ").or_else(|| line.strip_prefix(b"# ")).unwrap_or(line)
+}
+
+/// `00> text`: the channel of a debug probe's terminal (SEGGER RTT).
+pub(super) fn of_probe(line: &[u8]) -> Option<&[u8]> {
+    match line {
+        [b'0'..=b'9', b'0'..=b'9', b'>', b' ', rest @ ..] => Some(rest),
+        _ => None,
+    }
 }
 
 /// `\u{241b}[1;31m`: an escape sequence whose first byte was made visible.
@@ -50,7 +58,19 @@ fn prompt(line: &[u8]) -> Option<&[u8]> {
     rest.contains(&b' ').then_some(rest)
 }
 
-/// `INFO - text`, `ERROR - text`: the level of a Python logger.
+/// `qemu    | text`: what a service of Docker Compose prints behind its name.
+fn compose(line: &[u8]) -> Option<&[u8]> {
+    const LONGEST_NAME: usize = 32;
+    let end = line[..line.len().min(LONGEST_NAME)].iter().position(|byte| *byte == b' ')?;
+    let named =
+        line[..end].iter().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"_-".contains(byte));
+    line[end..].trim_ascii_start().strip_prefix(b"| ").filter(|_| named && end > 0)
+}
+
+/// `INFO - text`, `ERROR   - text`: the level of a Python logger, and what Zephyr's test runner writes behind it.
 fn python(line: &[u8]) -> Option<&[u8]> {
-    [&b"INFO - "[..], b"ERROR - ", b"DEBUG - ", b"WARN - "].iter().find_map(|head| line.strip_prefix(*head))
+    let levels = [&b"INFO"[..], b"ERROR", b"DEBUG", b"WARN"];
+    let rest = levels.iter().find_map(|level| line.strip_prefix(*level))?;
+    let rest = rest.strip_prefix(b" - ").or_else(|| rest.trim_ascii_start().strip_prefix(b"- "))?;
+    Some(rest.strip_prefix(b"DEVICE: ").unwrap_or(rest))
 }

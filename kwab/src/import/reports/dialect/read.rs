@@ -33,6 +33,10 @@ pub fn open(
     if captures.get("symbol").is_some() {
         builder.frame(frame_of(captures), position);
     }
+    // Or with the title of its backtrace.
+    if let Some((Use::Stack, _)) = all.row(opening.row).and_then(|dialect| dialect.learn(line.trim_ascii())) {
+        builder.begin(StackKind::Crash, Some(text(line.trim_ascii())));
+    }
     builder
 }
 

@@ -81,6 +81,7 @@ pub const HEADS: &[Head] = &[
         "KCSAN: {kind} in {function} / {other}",
         &[
             "BUG: KCSAN: {kind} in {function:sym} / {other:sym}",
+            "ThreadSanitizer: {kind} in {function:sym}",
             "BUG: KCSAN: {kind} in {function:sym}",
             "BUG: KCSAN: {kind}",
         ],

@@ -3,8 +3,10 @@
 
 use super::super::build::Builder;
 use super::super::class::Class;
+use super::super::frame;
 use super::super::function::plain;
 use super::super::report::{AccessKind, Arch, Frame};
+use super::super::words::has;
 use super::{NULL, PAGING};
 
 /// Functions that report a failure, by the beginnings of their names, with its class and the headline of a report whose
@@ -46,6 +48,19 @@ const REPORTERS: &[(&[&str], Class, &str)] = &[
         "general protection fault in {function}",
     ),
     (&["page_fault_oops", "no_context", "die_kernel_fault", "__do_kernel_fault"], Class::PageFault, PAGING),
+    (
+        &[
+            "refcount_warn_saturate",
+            "refcount_inc_checked",
+            "refcount_add_checked",
+            "refcount_dec_checked",
+            "refcount_sub_and_test_checked",
+            "refcount_inc_not_zero_checked",
+            "refcount_add_not_zero_checked",
+        ],
+        Class::Refcount,
+        "refcount_t warning in {function}",
+    ),
     (&["__warn", "warn_slowpath_"], Class::Warning, "WARNING in {function}"),
     (&["panic", "vpanic"], Class::Panic, "kernel panic in {function}"),
 ];
@@ -61,6 +76,11 @@ pub fn tell(builder: &mut Builder) {
     // Power's count of an oops that is always an access.
     if builder.report.class == Class::Oops && builder.title == "bad access in {function}" {
         builder.report.class = Class::PageFault;
+    }
+    // A grace period that waits for its own thread alone names no stalled processor.
+    if builder.report.class == Class::RcuStall {
+        let detector = builder.value("detector").and_then(|cpu| cpu.parse().ok());
+        builder.report.cpu = builder.report.cpu.or(detector);
     }
     if !is_untold(builder) {
         return;
@@ -81,10 +101,36 @@ fn reporter(builder: &Builder) -> Option<(Class, &'static str)> {
         .filter_map(|frame: &Frame| frame.symbol.as_deref())
         .map(plain)
         .collect();
-    // A whole name, or a beginning that ends as a word does.
-    let is = |name: &str, row: &str| name == row || row.len() > 6 && name.starts_with(row);
-    let row = REPORTERS.iter().find(|(rows, ..)| names.iter().any(|name| rows.iter().any(|row| is(name, row))));
+    let row = REPORTERS.iter().find(|(rows, ..)| names.iter().any(|name| rows.iter().any(|row| is_row(name, row))));
     row.map(|(_, class, title)| (*class, *title))
+}
+
+/// A whole name, or a beginning that ends as a word does.
+fn is_row(name: &str, row: &str) -> bool {
+    name == row || row.len() > 6 && name.starts_with(row)
+}
+
+/// Bytes of a line that may be a frame.
+const LONGEST_FRAME: usize = 300;
+
+/// Whether a line is the frame of a function that only reports have in their stacks.
+pub fn is_of_report(line: &[u8]) -> bool {
+    if line.len() > LONGEST_FRAME || !has(line, OFFSET) {
+        return false;
+    }
+    let found = frame::frames(line, false).into_iter().next().filter(|frame| !frame.guess);
+    found
+        .and_then(|frame| frame.symbol)
+        .is_some_and(|name| REPORTERS.iter().any(|(rows, ..)| rows.iter().any(|row| is_row(plain(&name), row))))
+}
+
+/// What stands between the name of a function and the offset in it.
+const OFFSET: &[u8] = b"+0x";
+
+/// For each of these functions the texts that its frame holds.
+pub fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    let names = REPORTERS.iter().flat_map(|(rows, ..)| rows.iter());
+    names.map(|name| vec![name.as_bytes().to_vec(), OFFSET.to_vec()])
 }
 
 /// What the code of a fault says: only an access that failed has one with an oops on these architectures.

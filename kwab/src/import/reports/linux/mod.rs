@@ -49,7 +49,7 @@ pub struct Found<'t, 'l> {
 
 /// For each template of [`HEADS`] the texts that every line which it finds holds.
 pub fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
-    INDEX.needles()
+    INDEX.needles().chain(lost::needles())
 }
 
 /// Looks a line up in [`HEADS`].

@@ -186,6 +186,9 @@ fn rcu(builder: &mut Builder, line: &[u8]) -> bool {
         b"RCU grace-period",
         b"Stack dump",
     ];
+    if let Some(cpu) = dec_after(line, b"(detected by ").filter(|_| builder.value("detector").is_none()) {
+        builder.say("detector", cpu.to_string());
+    }
     let fits = marks.iter().any(|mark| line.starts_with(mark)) || has(line, b"kthread starved for");
     if fits && line.starts_with(b"rcu_") && has(line, b"starved for") {
         builder.note(text(line));

@@ -28,6 +28,37 @@ fn a_reporter_in_the_stack_says_what_a_cut_report_is_about() {
     assert_eq!(only(&stack("demo_step")).headline, "stack dump in demo_step");
 }
 
+/// Shapes: kernel/panic.c, mm/oom_kill.c on arm, lib/refcount.c on arm64, of which nothing but frames is left
+#[test]
+fn frames_of_a_report_alone_open_it() {
+    let told = |log: &str| {
+        let report = only(log);
+        (report.class, report.function.unwrap_or_default())
+    };
+    let warning = "[    3.000001] Call Trace:\n[    3.000002]  <IRQ>\n[    3.000003]  dump_stack+0x63/0x81\n\
+                   [    3.000004]  __warn+0xcb/0xf0\n[    3.000005]  warn_slowpath_fmt+0x5a/0x80\n\
+                   [    3.000006]  demo_watch+0x22c/0x230\n[    3.000007]  call_timer_fn+0x35/0x140\n";
+    assert_eq!(told(warning), (Class::Warning, "demo_watch".into()));
+    let arm = "[    5.000001]  dump_stack_lvl from dump_header+0x54/0x1fc\n\
+               [    5.000002]  dump_header from oom_kill_process+0x23c/0x248\n\
+               [    5.000003]  oom_kill_process from out_of_memory+0x218/0x34c\n\
+               [    5.000004]  out_of_memory from demo_alloc+0xa98/0x1044\n[    5.000005] Mem-Info:\n";
+    assert_eq!(told(arm), (Class::OomKill, "demo_alloc".into()));
+    let count = "[    7.000001] Call trace:\n[    7.000002]  refcount_inc_checked+0x40/0x48\n\
+                 [    7.000003]  demo_queue+0x108/0x160\n[    7.000004]  demo_run+0xc8/0x100\n";
+    assert_eq!(told(count), (Class::Refcount, "demo_queue".into()));
+    let counter = "[    9.000001] pc : demo_fill+0x16c/0x188\n[    9.000002] lr : demo_step+0x10/0x20\n\
+                   [    9.000003] Call trace:\n[    9.000004]  demo_fill+0x16c/0x188\n";
+    assert_eq!(told(counter), (Class::Oops, "demo_fill".into()));
+    // The stacks of all tasks, of which none failed.
+    let tasks = "[    9.000001] task:demo            state:S stack:0     pid:7\n[    9.000002] Call Trace:\n\
+                 [    9.000003]  <TASK>\n[    9.000004]  __schedule+0x310/0x8c0\n[    9.000005]  demo_wait+0x5d/0xd0\n";
+    assert!(reports(tasks).is_empty(), "{:#?}", reports(tasks));
+    for prose in ["we are in panic+0x10 now", "? kasan_report+0x10/0x20", "demo: calls __warn+0x1/0x2 and goes on"] {
+        assert!(reports(prose).is_empty(), "{prose}{:#?}", reports(prose));
+    }
+}
+
 /// Shapes: arch/arm64/mm/fault.c, arch/x86/mm/fault.c and arch/riscv/kernel/traps.c without the line of the address
 #[test]
 fn the_code_of_a_fault_says_what_a_cut_oops_is_about() {
@@ -168,4 +199,20 @@ fn the_words_of_a_panic_say_where_and_what() {
     let shout = only("\tKERNEL PANIC\n\t// Abort, Retry, Fail?\n\n\tCPU EXCEPTION: 'Page fault' (INT:14 ERR:0) !\n");
     assert_eq!(shout.class, Class::PageFault);
     assert!(shout.headline.contains("Page fault"), "{}", shout.headline);
+}
+
+/// Shapes: print_other_cpu_stall of kernel/rcu/tree_stall.h, KTSAN, the last line of an oops of Linux 4.12
+#[test]
+fn reports_of_linux_that_say_little_are_read() {
+    let rcu = only(
+        "rcu: INFO: rcu_preempt detected stalls on CPUs/tasks:\nrcu:    (detected by 3, t=18002 jiffies, g=206, q=2)\n\
+         rcu: All QSes seen, last rcu_preempt kthread activity 17996\n",
+    );
+    assert_eq!((rcu.class, rcu.cpu), (Class::RcuStall, Some(3)));
+    let race =
+        only("ThreadSanitizer: data-race in demo_remove\n\nWrite at 0x000000004f677744 of size 8 by thread 10\n");
+    assert_eq!((race.class, race.function.as_deref()), (Class::Kcsan, Some("demo_remove")));
+    let end =
+        only("[  171.661488] RIP: demo_free+0x13a/0x180 RSP: ffff9a69c1b1fd38\n[  171.661875] ---[ end trace 4 ]---\n");
+    assert_eq!((end.class, end.function.as_deref()), (Class::Oops, Some("demo_free")));
 }

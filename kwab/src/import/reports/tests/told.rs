@@ -1,0 +1,141 @@
+//! Reports of kernels without a row that tell their place in words, reports that lost their head, and rows beside them.
+
+use super::super::class::Class;
+use super::{only, reports};
+
+/// Shapes: small kernels in Rust and C, a one-line trap of RISC-V, sources in words
+#[test]
+fn a_line_of_an_unknown_kernel_tells_its_place() {
+    for (log, ip, source, cpu) in [
+        ("[EXCEPTION] code=2 (demo), epc=80001234, cause=00000002\n", Some(0x8000_1234), None, None),
+        ("[demo] Page Fault at 0x10, rip=0xffffffff80001234\n", Some(0xffff_ffff_8000_1234), None, None),
+        ("KERNEL PANIC: out of frames at mm/demo.c, line 120\n", None, Some(("mm/demo.c", 120)), None),
+        ("KERNEL PANIC on CPU 3: lost\n  at mm/demo.c:120 in demo()\n", None, Some(("mm/demo.c", 120)), Some(3)),
+        ("panic: lost\nlocation: file mm/demo.c line 120\n", None, Some(("mm/demo.c", 120)), None),
+        ("core 3: panicked at src/demo.rs:7:5:\nlost\n", None, Some(("src/demo.rs", 7)), Some(3)),
+    ] {
+        let report = only(log);
+        assert_eq!(report.ip, ip, "{log}");
+        assert_eq!(report.source.as_ref().map(|(file, line)| (file.as_str(), *line)), source, "{log}");
+        assert_eq!(report.cpu, cpu, "{log}");
+    }
+    // Prose and healthy lines with the same words.
+    for log in [
+        "[demo] page fault handler at 0x1000 installed\n",
+        "a page fault is no error of the kernel\nand nothing follows\n",
+        "[EXCEPTION] vectors at 0x80000000\n",
+    ] {
+        assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
+    }
+}
+
+/// Shapes: mdb(1) of illumos, ddb(4) of OpenBSD and NetBSD, OSv's core/mmu.cc, Go's runtime, WinDbg's `kn`, probe-run
+#[test]
+fn a_stack_without_its_head_is_a_report() {
+    let stack = |log: &str| {
+        let report = only(log);
+        (report.family.clone(), report.function.unwrap_or_default())
+    };
+    let illumos = "> $C\nffffd001f2b38cf0 demo_owner+0xd()\nffffd001f2b38d30 demo_free+0x37(ffffd065493b0008)\n\
+                   > ::status\npanic message: BAD TRAP: type=d (#gp General protection) rp=ffffd001f2b38b90 addr=0\n";
+    assert_eq!(stack(illumos), ("illumos".into(), "demo_owner".into()));
+    let openbsd = "ddb{0}> trace\ndemo_get(d05e7c20,0,dab19ef8,d0169414,80) at demo_get+0x226\n\
+                   demo_buf(d0a62000,d3c12b00) at demo_buf+0xa5\n";
+    assert_eq!(stack(openbsd), ("openbsd".into(), "demo_get".into()));
+    let netbsd = "db{0}> bt\ndemo_get() at netbsd:demo_get+0x226\ndemo_buf() at netbsd:demo_buf+0xa5\n";
+    assert_eq!(stack(netbsd), ("netbsd".into(), "demo_get".into()));
+    let osv = "Aborted\n\n[backtrace]\n0x3c7af2 osv::generate_signal(siginfo&, exception_frame_)+50\n\
+               0x318e8b mmu::vm_fault(unsigned long, exception_frame*)+219\n0x34d315 demo_read+101\n";
+    assert_eq!(stack(osv), ("osv".into(), "demo_read".into()));
+    let go = "goroutine 1 gp=0x25ff836e1e0 m=4 mp=0x25ff8480008 [running]:\npanic({0x11f6b00?, 0x151c1e0?})\n\
+              \tGOROOT/src/runtime/panic.go:879 +0x16f\ngvisor.dev/gvisor/pkg/sentry/demo.(*Demo).run(0x25ff)\n\
+              \tpkg/sentry/demo/demo.go:219 +0x19d\n";
+    assert_eq!(stack(go), ("go".into(), "gvisor.dev/gvisor/pkg/sentry/demo.(*Demo).run".into()));
+    let windows = "*** Fatal System Error: 0x000000c1\n2: kd> kn\n # Child-SP          RetAddr           Call Site\n\
+                   00 ffff878b`1fde6558 fffff807`3ec91582     nt!DbgBreakPointWithStatus [demo.asm @ 124]\n\
+                   01 ffff878b`1fde6560 fffff807`3ec90d07     nt!KiBugCheckDebugBreak+0x12 [demo.c @ 447]\n\
+                   02 ffff878b`1fde6d20 fffff807`3ed4bde1     demo!DemoFreePool+0xca [demo.c @ 2221]\n";
+    assert_eq!(stack(windows), ("windows".into(), "DemoFreePool".into()));
+    let probe = "stack backtrace:\n   0: 0x000002be - __bkpt\n   1: 0x000002bc - panic_probe::__cortex_m_rt_HardFault\n\
+                 \x20  2: 0x0000036a - HardFault\n      <exception entry>\n   3: 0x000002d0 - __udf\n\
+                 \x20  4: 0x0000025a - core::panicking::panic_fmt\n   5: 0x00000162 - demo::__cortex_m_rt_main\n";
+    assert_eq!(stack(probe).1, "demo::__cortex_m_rt_main");
+    let kgdb = "#3  0xffffffff80bd26bf in vpanic (fmt=0xffffffff82cf72a7 \"demo\") at demo.c:921\n\
+                #4  0xffffffff80bd2423 in panic (fmt=0x0) at demo.c:844\n\
+                #5  0xffffffff82a1b2c3 in demo_done (zio=0x0) at demo.c:7\n";
+    assert_eq!(stack(kgdb), ("freebsd".into(), "demo_done".into()));
+    let redox = "#0  kernel::panic::rust_begin_unwind (fmt=..., \n    file=..., line=<optimized out>)\n\
+                 \x20   at src/panic.rs:20\n#1  0xffffff00001a2144 in core::panicking::panic_fmt ()\n\
+                 #2  0xffffff00001a21b9 in kernel::demo::step ()\n";
+    assert_eq!(stack(redox).1, "kernel::demo::step");
+    let analyze = "00 ffff968a`ef821e90 fffff800`7345f1d1     nt!KiBreakpointTrap+0x35b\n\
+                   01 ffff968a`ef822020 fffff800`7347fc9f     demo!demo_panic+0x71 [demo.c @ 87]\n\
+                   02 ffff968a`ef822080 fffff800`73480072     demo!demo_assert+0x3f [demo.h @ 174]\n";
+    assert_eq!(stack(analyze), ("windows".into(), "demo_panic".into()));
+    let decoder = "Decoding stack results\n0x4008305d: panic_abort at esp_system/panic.c line 402\n\
+                   0x4008b271: esp_system_abort at esp_system/esp_system.c line 129\n\
+                   0x4008c1d1: demo_take at main/demo.c line 1545\n";
+    assert_eq!(stack(decoder), ("esp-idf".into(), "demo_take".into()));
+    // A program in Go dies the same way.
+    let program = "goroutine 1 [running]:\npanic(0xadc740, 0x104f450)\n\truntime/panic.go:971 +0x499\n\
+                   main.demo(0x1)\n\tdemo.go:7 +0x1\nmain.main()\n\tdemo.go:3 +0x1\n";
+    assert!(reports(program).iter().all(|report| report.of_program), "{:#?}", reports(program));
+}
+
+/// Shapes: procnto of QNX, arch/arm of Little Kernel, hal/armv7a of Phoenix-RTOS, a probe's terminal, bold Markdown
+#[test]
+fn rows_of_more_kernels_are_read() {
+    let qnx = only(
+        "Shutdown[0,0] S/C/F=5/3/3 C/D=fe06601c/fe0fafb0\nQNX Version 7.1.0 Release 2021/06/08-17:43:35EDT KSB:80\n\
+         [0]PID-TID=647179-1 P/T FL=41000400/00040000 state=00 \"./demo\"\narmle context[fe065368]:\n\
+         0000: 00000000 0000004c 1b4c9044 1b4c8f88\ninstruction[1b4c65f4]:\nf8 29 00 00 6e 2a\nstack[5a07cdc8]:\n",
+    );
+    assert_eq!((qnx.family.as_str(), qnx.cpu, qnx.ip), ("qnx", Some(0), Some(0x1b4c_65f4)));
+    assert_eq!(qnx.sp, Some(0x5a07_cdc8));
+    let lk = only(
+        "demo thread starting up, will go for busfault: exception frame at 0x20000be8\n\
+         \tr0  0x000000c3 r1  0x0000c350 r2  0x0000000a r3 0x00000000 r4 0x0000c350\n\
+         \tlr  0x08004f47 pc  0x080065cc psr 0x01000000\nHALT: spinning forever...\n",
+    );
+    assert_eq!((lk.family.as_str(), lk.ip), ("lk", Some(0x0800_65cc)));
+    let phoenix = only(
+        "Exception: 4 #Abort\n r0=00000000  r1=00000000  r2=000000b0  r3=00027ab8\n\
+         \x20ip=fffffffc  sp=c0161ef4  lr=00019b55  pc=00015702\n\nin thread 18, process \"/bin/demo\" (PID: 8)\n",
+    );
+    assert_eq!((phoenix.family.as_str(), phoenix.comm.as_deref()), ("phoenix-rtos", Some("/bin/demo")));
+    assert_eq!(phoenix.ip, Some(0x15702));
+    let rtt = only(
+        "00> [00:00:11.659,362] <err> os: ***** BUS FAULT *****\n\
+         00> [00:00:11.659,423] <err> os: Faulting instruction address (r15/pc): 0x0001d3e2\n\
+         00> [00:00:11.659,423] <err> os: >>> ZEPHYR FATAL ERROR 0: CPU exception on CPU 0\n",
+    );
+    assert_eq!((rtt.family.as_str(), rtt.ip, rtt.cpu), ("zephyr", Some(0x1d3e2), Some(0)));
+    let twister = only(
+        "DEBUG   - DEVICE: Running test suite E: ***** MPU FAULT *****\n\
+         DEBUG   - DEVICE: E:   Data Access Violation\nDEBUG   - DEVICE: E:   MMFAR Address: 0x20002c08\n\
+         DEBUG   - DEVICE: E: Faulting instruction address (r15/pc): 0x0001d3e2\n",
+    );
+    assert_eq!((twister.family.as_str(), twister.class), ("zephyr", Class::Exception));
+    assert_eq!((twister.ip, twister.fault_address), (Some(0x1d3e2), Some(0x2000_2c08)));
+    let riscv = only("E:      sp: 2fc07094\nE:    mepc: 2fc00f2a\nE: mstatus: 00001880\n");
+    assert_eq!((riscv.family.as_str(), riscv.ip), ("zephyr", Some(0x2fc0_0f2a)));
+    let acrn = only(
+        "[5144571us][cpu=2][idle0][sev=2][seq=33]:= Unhandled exception: 6 (Invalid Opcode)\n\
+         [5153963us][cpu=2][idle0][sev=2][seq=34]:\nHost Registers:\n\
+         [5161005us][cpu=2][idle0][sev=2][seq=35]:= Vector=0x0000000000000006 RIP=0x0000000011014A31\n",
+    );
+    assert_eq!((acrn.family.as_str(), acrn.cpu, acrn.ip), ("acrn", Some(2), Some(0x1101_4a31)));
+    let firmware = only(
+        "qemu    | ExceptionData - 0000000000000000\n\
+         qemu    | RIP  - 000000007EB36B16, CS  - 0000000000000038, RFLAGS - 0000000000010206\n\
+         qemu    | RAX  - AFAFAFAFAFAFAFAF, RCX - AFAFAFAFAFAFAFAF, RDX - 000000007FE5DF38\n",
+    );
+    assert_eq!((firmware.family.as_str(), firmware.ip), ("edk2", Some(0x7eb3_6b16)));
+    let hci = only("E: HCI Fatal error in: demo/src/hook.c at 88.\n");
+    assert_eq!(hci.source, Some(("demo/src/hook.c".into(), 88)));
+    let bold = only(
+        "**Guru Meditation Error: Core  1 panic'ed (LoadProhibited). Exception was unhandled.\n\
+         Core 1 register dump:\nPC      : 0x4008c484  PS      : 0x00060733  A0      : 0x8008c522\n",
+    );
+    assert_eq!((bold.family.as_str(), bold.cpu, bold.ip), ("esp-idf", Some(1), Some(0x4008_c484)));
+}
