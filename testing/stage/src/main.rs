@@ -2,8 +2,8 @@
 //!
 //! This package depends on nothing, so that it is there a second after a clone; `cargo run --quiet` would build the
 //! whole of `cargo xtask` without a word for minutes. A build that has nothing to do prints nothing. The demonstration
-//! on a machine that has built nothing yet is built without optimisation, and the kernel that it boots at the same time:
-//! one processor would have nothing to do while the kernel, a single crate in the end, is compiled. A newcomer waits.
+//! on a machine that has built nothing yet is built without optimisation, and the kernel that it boots beside it: one
+//! processor would have nothing to do while the kernel, a single crate in the end, is compiled. A newcomer waits.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt as _;
@@ -55,7 +55,7 @@ fn manifest() -> Vec<OsString> {
     vec!["--manifest-path".into(), path]
 }
 
-/// Starts the kernel's build, without a word: `cargo xtask demo` asks for it again, and says what is the matter with it.
+/// Starts the kernel's build without a word: `cargo xtask demo` asks for it again, and says what is the matter with it.
 fn kernel_beside() -> Option<Child> {
     let mut add = Command::new("rustup");
     // Without rustup the compiler may have the target from elsewhere.
