@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use crate::common::folder;
 use kwab::format::record::{
-    Cause, CauseKind, Cpu, Frame, Image, Lock, Reg, RegId, RegisterRole, Registers, StackBounds, SyscallRecord, Task,
-    TaskState, Vma,
+    Cause, CauseKind, Cpu, Frame, Image, Lock, Pte, Reg, RegId, RegisterRole, Registers, StackBounds, SyscallRecord,
+    Task, TaskState, Vma,
 };
 use kwab::format::{BootId, DumpId, FileHeader, List, SectionKind};
 use kwab::model::emit::DumpWriter;
@@ -115,6 +115,34 @@ fn waiting() -> Vec<Crowd> {
     ]
 }
 
+/// A backtrace that no stack could hold, and mappings that lie over each other.
+fn piles() -> Vec<Crowd> {
+    let base = 0x5555_5500_0000;
+    vec![
+        (
+            "frames of one backtrace",
+            hang(|out, number| {
+                for index in [2 * number, 2 * number + 1] {
+                    let symbol = format!("function_{index}");
+                    let (addr, symbol) = (Some(0xffff_ffff_8100_0000 + u64::from(index) * 16), Some(symbol.as_bytes()));
+                    let frame = Frame { trace: Some(0), index: Some(index), addr, symbol, ..Frame::default() };
+                    out.put(SectionKind::CAUSE, &Frame { pid: Some(1), tid: Some(1), ..frame });
+                }
+            }),
+        ),
+        (
+            "entries below mappings that overlap",
+            hang(|out, number| {
+                let (pid, at) = (Some(2), base + u64::from(number) * 4096);
+                let end = Some(base + (u64::from(MANY) << 13));
+                out.put(SectionKind::MEMORY_MAP, &Vma { pid, start: Some(at), end, prot: Some(5), ..Vma::default() });
+                let entry = Pte { pid, vaddr: Some(at), paddr: Some(at), size: Some(4096), ..Pte::default() };
+                out.put(SectionKind::PAGE_TABLE, &Pte { rights: Some(11), ..entry });
+            }),
+        ),
+    ]
+}
+
 /// Processors, images and backtraces beside those that they do not belong to.
 fn strangers() -> Vec<Crowd> {
     vec![
@@ -186,7 +214,7 @@ fn run(folder: &Path, arguments: &[&str]) -> (Duration, Option<i32>) {
 fn records_that_refer_to_each_other_cost_a_look_up_each() {
     let folder = folder();
     let mut slow = Vec::new();
-    for (name, bytes) in waiting().into_iter().chain(strangers()) {
+    for (name, bytes) in waiting().into_iter().chain(strangers()).chain(piles()) {
         std::fs::write(folder.path().join("crowd.kwab"), &bytes).expect("written");
         for arguments in [&["triage"][..], &["inspect"], &["export", "--to", "folded"]] {
             let (took, status) = run(folder.path(), &[arguments, &["crowd.kwab"]].concat());

@@ -338,3 +338,48 @@ fn a_directory_alone_opens_the_interface_on_a_terminal() {
     session.press("q");
     session.ends();
 }
+
+/// The most memory that the program ever had, bytes.
+fn peak(session: &Session) -> u64 {
+    let pid = session.child.process_id().expect("a process");
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    let kilobytes =
+        status.lines().find_map(|line| line.strip_prefix("VmHWM:")?.trim().strip_suffix(" kB")?.parse().ok());
+    kilobytes.map_or(0, |number: u64| number << 10)
+}
+
+#[test]
+fn tasks_and_locks_beyond_the_memory_limit_are_left_out_and_said() {
+    use kwab::format::record::{Lock, Task, TaskState};
+    use kwab::format::{BootId, DumpId, FileHeader, SectionKind};
+    use kwab::model::emit::DumpWriter;
+
+    let folder = folder();
+    let mut out = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(7), BootId([1; 16])));
+    for number in 1..30_000 {
+        let (pid, comm, cmdline) = (Some(number), Some(&b"worker"[..]), Some(&b"/usr/bin/worker --many"[..]));
+        let wait_object = Some(u64::from(number) << 6);
+        let task = Task { pid, tid: pid, ppid: pid, comm, cmdline, wait_object, ..Task::default() };
+        let (state, wait_reason) = (Some(TaskState::BLOCKED), Some(&b"mutex"[..]));
+        out.put(SectionKind::TASKS, &Task { state, wait_reason, user_ip: Some(1), run_ns: Some(5), ..task });
+        let lock = Lock { addr: wait_object, holder_tid: pid, location: Some(b"file.c:1"), ..Lock::default() };
+        out.put(SectionKind::LOCKS, &lock);
+    }
+    let bytes = out.finish().expect("memory");
+    std::fs::write(folder.path().join("crowd.kwab"), &bytes).expect("written");
+    let mut session = Session::tui(folder.path(), "crowd.kwab", 24, 120);
+    session.sees("1Triage");
+    session.sees("the memory limit is reached");
+    session.press("8");
+    session.sees("worker");
+    session.press("R");
+    session.sees("the memory limit is reached");
+    std::thread::sleep(Duration::from_secs(1));
+    // The lists of events and of memory are made at the same time, within a limit of their own, and this build is a
+    // large one: 48 MiB more than a command may take. Without a limit for the rows it is three times as much.
+    let (peak, promised) = (peak(&session), (112 << 20) + 4 * bytes.len() as u64);
+    println!("{} MiB of {}", peak >> 20, promised >> 20);
+    assert!(peak > 0 && peak <= promised, "{} MiB of {}", peak >> 20, promised >> 20);
+    session.press("Q");
+    assert!(session.ends().success());
+}

@@ -11,6 +11,7 @@ use kwab::causes::Causes;
 use kwab::export::{span_tree, ticks_per_us};
 use kwab::model::index::EventIndex;
 use kwab::model::log::LogIndex;
+use kwab::model::memory::Budget;
 use kwab::model::payloads::Payloads;
 use kwab::model::{Case, Depth, Dump, DumpFile, OpenError};
 use kwab::report::check::check;
@@ -138,9 +139,11 @@ fn conclude(
     send(Message::Skipped { generation, skipped: skipped.clone() });
     dump.file.release();
     let case = dump.case();
-    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
-    list(Slot::Tasks, Arc::new(tasks::tasks(&case, &Symbols::new())));
-    list(Slot::Locks, Arc::new(tasks::locks(&case)));
+    let budget = &dump.file.budget;
+    let price = list_tasks(generation, &case, &Symbols::new(), budget, send);
+    let locks = tasks::locks(&case, budget);
+    say_left_out(generation, "locks", locks.left_out, send);
+    send(Message::List { generation, slot: Slot::Locks, view: Arc::new(locks) });
     let mut paths = sources.symbols.clone();
     let built = PathBuf::from("target/x86_64-unknown-none");
     if built.is_dir() {
@@ -161,17 +164,11 @@ fn conclude(
     if !current.is_crash(generation) {
         return;
     }
-    let backing = match sources.backing.as_deref().map(Backing::open) {
-        Some(Ok(backing)) => backing,
-        Some(Err(error)) => {
-            send(Message::Failed { generation, text: error.to_string() });
-            Backing::none()
-        }
-        None => Backing::none(),
-    };
-    let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
+    let backing = backing(generation, sources, send);
     if !found.symbols.loaded().is_empty() {
-        list(Slot::Tasks, Arc::new(tasks::tasks(&case, &found.symbols)));
+        // These take the place of the others.
+        budget.give(price);
+        list_tasks(generation, &case, &found.symbols, budget, send);
     }
     let changes = changes(generation, sources, &case, &found.symbols, send);
     let mut list = |slot, view: Arc<dyn View>| send(Message::List { generation, slot, view });
@@ -181,7 +178,8 @@ fn conclude(
     let roots = vec![PathBuf::from(".")];
     let lines = if finder.took_beside() { SourceLines::below(roots) } else { SourceLines::new(roots) };
     let trace = backtrace::backtrace(report, &ctx, lines);
-    let registers = registers::registers(report, &ctx);
+    let registers = registers::registers(report, &ctx, budget);
+    let registers_left_out = registers.left_out;
     let overview = Overview::new(report, &trace, &registers);
     list(Slot::Triage, Arc::new(TriageView::new(concluded, skipped, overview)));
     list(Slot::Backtrace, Arc::new(trace));
@@ -195,13 +193,44 @@ fn conclude(
     list(Slot::Mappings, Arc::new(MappingsView::new(&ctx)));
     list(Slot::Pages, Arc::new(PagesView::new(&ctx)));
     list(Slot::Audit, Arc::new(audit::audit(&ctx)));
-    list(Slot::Checks, Arc::new(audit::checks(&ctx, &backing)));
+    let checks = audit::checks(&ctx, &backing, budget);
+    let left_out = (registers_left_out, checks.left_out);
+    list(Slot::Checks, Arc::new(checks));
     list(Slot::Spans, Arc::new(profile::spans(&span_tree(&dump), ticks_per_us(&dump))));
+    say_left_out(generation, "registers", left_out.0, send);
+    say_left_out(generation, "page checks", left_out.1, send);
     let by_user = |remark: &String| sources.symbols.iter().any(|path| remark.starts_with(&*path.to_string_lossy()));
     let problem = found.problems.first().cloned().or_else(|| finder.remarks().into_iter().find(by_user));
     if let Some(said) = of_symbols(generation, sources, &found.symbols, problem.as_ref()) {
         send(said);
     }
+}
+
+/// Files that the user named to compare pages with.
+fn backing(generation: u64, sources: &Sources, send: &mut dyn FnMut(Message)) -> Backing {
+    match sources.backing.as_deref().map(Backing::open) {
+        Some(Ok(backing)) => backing,
+        Some(Err(error)) => {
+            send(Message::Failed { generation, text: error.to_string() });
+            Backing::none()
+        }
+        None => Backing::none(),
+    }
+}
+
+/// Lists the tasks; returns what their rows took of the budget.
+fn list_tasks(
+    generation: u64,
+    case: &Case<'_>,
+    symbols: &Symbols,
+    budget: &Budget,
+    send: &mut dyn FnMut(Message),
+) -> u64 {
+    let before = budget.left();
+    let tasks = tasks::tasks(case, symbols, budget);
+    say_left_out(generation, "tasks", tasks.left_out, send);
+    send(Message::List { generation, slot: Slot::Tasks, view: Arc::new(tasks) });
+    before.saturating_sub(budget.left())
 }
 
 /// What was changed since the build that worked, if one was named.

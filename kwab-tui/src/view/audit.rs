@@ -3,8 +3,9 @@
 use kwab::analysis::Context;
 use kwab::analysis::audit::{Severity, scope};
 use kwab::analysis::verify::{Backing, verified};
+use kwab::model::memory::Budget;
 
-use super::table::{Table, TableRow};
+use super::table::{Table, TableRow, kept};
 use super::{Column, Link, Row, Slot, Target, number, text};
 use crate::text::{Line, address};
 use crate::theme::Tone;
@@ -67,6 +68,7 @@ pub fn audit(ctx: &Context<'_, '_>) -> Table {
         },
         summary: Some(Line::of(Tone::Dim, format!("audited: {mappings} mappings, {entries} entries, {frames} frames"))),
         flame: None,
+        left_out: 0,
     }
 }
 
@@ -81,7 +83,7 @@ const CHECKS: &[Column] = &[
 
 /// Wrong pages as rows.
 #[must_use]
-pub fn checks(ctx: &Context<'_, '_>, backing: &Backing) -> Table {
+pub fn checks(ctx: &Context<'_, '_>, backing: &Backing, budget: &Budget) -> Table {
     let compared = verified(ctx.case, backing);
     let rows = ctx.pages.iter().map(|page| {
         let offset = page.file_offset.map_or(String::new(), |offset| format!(" +{offset:#x}"));
@@ -117,12 +119,13 @@ pub fn checks(ctx: &Context<'_, '_>, backing: &Backing) -> Table {
             ..TableRow::default()
         }
     });
+    let (rows, left_out) = kept(rows, budget);
     let (kernel, here, not) = (compared.by_kernel, compared.here, compared.not_comparable);
     Table {
         slot: Slot::Checks,
         columns: CHECKS,
         fields: &["page", "rule", "file", "pid"],
-        rows: rows.collect(),
+        rows,
         command: "kwab verify-pages DUMP",
         when_empty: match kernel + here {
             0 => format!("no page could be compared ({not} lack their file): --backing INITRAMFS|DIR gives the files"),
@@ -133,5 +136,6 @@ pub fn checks(ctx: &Context<'_, '_>, backing: &Backing) -> Table {
             format!("compared: {kernel} by the kernel, {here} here; {not} not comparable"),
         )),
         flame: None,
+        left_out,
     }
 }

@@ -59,6 +59,7 @@ pub fn backtrace(report: &Report, ctx: &Context<'_, '_>, sources: SourceLines) -
         when_empty: "no backtrace: neither printed frames nor a stack to walk are in this dump".to_string(),
         summary: None,
         flame: None,
+        left_out: 0,
     }
 }
 

@@ -72,5 +72,6 @@ pub fn comparison(left: &Report, right: &Report) -> Table {
         when_empty: "no facts are recorded for either crash".to_string(),
         summary: Some(Line::of(Tone::Dim, summary)),
         flame: None,
+        left_out: 0,
     }
 }

@@ -88,6 +88,7 @@ pub fn integrity(check: &CheckReport, report: &Report, checked: bool) -> Table {
         when_empty: "no section survives in this dump".to_string(),
         summary: Some(summary(check, report, checked)),
         flame: None,
+        left_out: 0,
     }
 }
 

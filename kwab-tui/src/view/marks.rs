@@ -35,5 +35,6 @@ pub fn marks(marks: &Marks) -> Table {
         when_empty: "no marks: m marks the row under the cursor, M writes a note there".to_string(),
         summary: None,
         flame: None,
+        left_out: 0,
     }
 }

@@ -81,6 +81,7 @@ pub fn profile(report: &Report) -> Table {
         when_empty: "no profile in this dump: boot with debug=profile to record one".to_string(),
         summary: None,
         flame: None,
+        left_out: 0,
     }
 }
 
@@ -142,5 +143,6 @@ pub fn spans(nodes: &[SpanNode], ticks_per_us: Option<f64>) -> Table {
         when_empty: "no function trace in this dump: boot with debug=htrace to record one".to_string(),
         summary: None,
         flame: (!nodes.is_empty()).then(|| Flame::new(nodes, Box::new(time))),
+        left_out: 0,
     }
 }

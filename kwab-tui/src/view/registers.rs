@@ -2,10 +2,11 @@
 
 use kwab::analysis::Context;
 use kwab::decode::{CR0, CR4, EFER, PointerClass, RFLAGS, describe_bits};
+use kwab::model::memory::Budget;
 use kwab::report::inspect::Report;
 use kwab::symbols::{Probe, short};
 
-use super::table::{Table, TableRow};
+use super::table::{Table, TableRow, kept};
 use super::{Column, Link, Row, Slot, Target, number, text};
 use crate::text::{Line, address};
 use crate::theme::Tone;
@@ -14,26 +15,25 @@ const COLUMNS: &[Column] = &[Column::new("register", 9, 0), Column::new("value",
 
 /// The registers of the report as rows, with what they point at.
 #[must_use]
-pub fn registers(report: &Report, ctx: &Context<'_, '_>) -> Table {
-    let mut rows = Vec::new();
-    for (number, set) in report.registers.iter().enumerate() {
-        if report.registers.len() > 1 {
-            rows.push(TableRow {
-                row: Row::of(Tone::Head, [String::new(), String::new(), set.title.clone()]),
-                detail: vec![Line::of(Tone::Head, set.title.clone())],
-                values: vec![None, None, text(set.title.clone())],
-                ..TableRow::default()
-            });
-        }
-        for register in &set.registers {
+pub fn registers(report: &Report, ctx: &Context<'_, '_>, budget: &Budget) -> Table {
+    let several = report.registers.len() > 1;
+    let rows = report.registers.iter().enumerate().flat_map(|(number, set)| {
+        let heading = several.then(|| TableRow {
+            row: Row::of(Tone::Head, [String::new(), String::new(), set.title.clone()]),
+            detail: vec![Line::of(Tone::Head, set.title.clone())],
+            values: vec![None, None, text(set.title.clone())],
+            ..TableRow::default()
+        });
+        heading.into_iter().chain(set.registers.iter().map(move |register| {
             let value = u64::from_str_radix(&register.value, 16).unwrap_or(0);
             let meaning = meaning(&register.name, value, ctx);
             let said = register.note.clone().filter(|note| !meaning.contains(note.as_str()));
             let note: Vec<String> = said.into_iter().chain(Some(meaning)).filter(|note| !note.is_empty()).collect();
             let row = row(&set.title, &register.name, value, &note.join("; "), ctx);
-            rows.push(TableRow { alike: Some(format!("{number} {}", register.name)), ..row });
-        }
-    }
+            TableRow { alike: Some(format!("{number} {}", register.name)), ..row }
+        }))
+    });
+    let (rows, left_out) = kept(rows, budget);
     Table {
         slot: Slot::Registers,
         columns: COLUMNS,
@@ -43,6 +43,7 @@ pub fn registers(report: &Report, ctx: &Context<'_, '_>) -> Table {
         when_empty: "no registers in this dump: the state at the fault is known only by its message".to_string(),
         summary: None,
         flame: None,
+        left_out,
     }
 }
 

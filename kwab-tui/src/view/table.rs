@@ -2,11 +2,13 @@
 //! comparisons.
 
 use kwab::model::RecordRef;
+use kwab::model::memory::Budget;
 use kwab::report::filter::FieldValue;
 
 use super::flame::Flame;
 use super::{Column, Key, Link, Look, Row, Slot, Target, View, meaning};
 use crate::text::Line;
+use crate::theme::Tone;
 
 /// A list of finished rows.
 pub struct Table {
@@ -26,6 +28,8 @@ pub struct Table {
     pub summary: Option<Line>,
     /// A picture above the rows.
     pub flame: Option<Flame>,
+    /// Rows that the dump's memory limit left no room for.
+    pub left_out: usize,
 }
 
 /// A finished row.
@@ -49,6 +53,40 @@ pub struct TableRow {
     pub keys: Vec<Key>,
     /// What it is in any crash; what its cells say without their numbers when absent.
     pub alike: Option<String>,
+}
+
+/// What a row takes of the dump's budget is this often what it holds: its allocations have gaps, and while a dump is
+/// read again the rows before it are still shown.
+const PRICE: usize = 3;
+
+impl TableRow {
+    /// Bytes that it holds.
+    fn weight(&self) -> usize {
+        let pieces = self.row.cells.iter().chain(self.detail.iter().flat_map(|line| &line.pieces));
+        let texts = pieces.map(|(_, text)| size_of::<(Tone, String)>() + text.len()).sum::<usize>();
+        let links: usize = self.links.iter().map(|link| size_of::<Link>() + link.label.len()).sum();
+        let values = self.values.len() * size_of::<Option<FieldValue<'_>>>() + self.keys.len() * size_of::<Key>();
+        let said = self.alike.as_ref().map_or(0, String::len) + self.source.as_ref().map_or(0, String::len);
+        size_of::<Self>() + self.detail.len() * size_of::<Line>() + texts + links + values + said
+    }
+}
+
+/// The first rows, as many as half of the budget's rest has room for (the other lists need theirs), and the number of
+/// those that it has none for.
+pub(super) fn kept(rows: impl Iterator<Item = TableRow>, budget: &Budget) -> (Vec<TableRow>, usize) {
+    let (mut kept, mut left_out) = (Vec::new(), 0);
+    let mut room = budget.left() / 2;
+    for row in rows {
+        let price = (PRICE * row.weight()) as u64;
+        if left_out == 0 && price <= room && budget.take(price) {
+            room -= price;
+            kept.push(row);
+        } else {
+            left_out += 1;
+        }
+    }
+    kept.shrink_to_fit();
+    (kept, left_out)
 }
 
 impl View for Table {
@@ -120,6 +158,9 @@ impl View for Table {
     }
 
     fn when_empty(&self) -> String {
+        if self.left_out > 0 {
+            return format!("the memory limit leaves no room for {} rows; --max-mem raises it", self.left_out);
+        }
         self.when_empty.clone()
     }
 

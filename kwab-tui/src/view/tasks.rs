@@ -1,15 +1,16 @@
 //! Tasks and what they wait for; locks, who holds them and who waits for whom.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use kwab::analysis::text as of_bytes;
 use kwab::analysis::threads::printed_frames;
-use kwab::format::record::{Frame, LockKind, LockWait, Task, TaskState};
+use kwab::format::record::{Frame, Lock, LockKind, LockWait, Task, TaskState};
 use kwab::model::call::{Call, arguments};
+use kwab::model::memory::Budget;
 use kwab::model::{Case, Located};
 use kwab::symbols::{Probe, Symbols, short};
 
-use super::table::{Table, TableRow};
+use super::table::{Table, TableRow, kept};
 use super::timeline::dash;
 use super::{Column, Key, Link, Row, Slot, Target, number, text};
 use crate::text::{Line, address, duration};
@@ -30,7 +31,7 @@ const MOST_FRAMES: usize = 64;
 
 /// Tasks as rows, with their frames; addresses that were printed without a name have the one that an image knows.
 #[must_use]
-pub fn tasks(case: &Case<'_>, symbols: &Symbols) -> Table {
+pub fn tasks(case: &Case<'_>, symbols: &Symbols, budget: &Budget) -> Table {
     let frames = printed_frames(case);
     let cause = case.causes.first();
     // Idle threads share the number 0: the processor tells which of them it was.
@@ -99,15 +100,17 @@ pub fn tasks(case: &Case<'_>, symbols: &Symbols) -> Table {
             ..TableRow::default()
         }
     });
+    let (rows, left_out) = kept(rows, budget);
     Table {
         slot: Slot::Tasks,
         columns: TASKS,
         fields: &["pid", "parent", "name", "state", "cpu"],
-        rows: rows.collect(),
+        rows,
         command: "kwab inspect DUMP --section tasks",
         when_empty: "no tasks in this dump: kernels list them when they panic, or at SysRq t".to_string(),
         summary: None,
         flame: None,
+        left_out,
     }
 }
 
@@ -152,35 +155,22 @@ const LOCKS: &[Column] = &[
 
 /// Locks as rows: who holds each, and below it who waits for it.
 #[must_use]
-pub fn locks(case: &Case<'_>) -> Table {
-    let mut rows = Vec::new();
+pub fn locks(case: &Case<'_>, budget: &Budget) -> Table {
     // Who waits for each lock; listed below its first record only.
     let mut waits: BTreeMap<u64, Vec<&Located<LockWait<'_>>>> = BTreeMap::new();
     for wait in &case.waits {
         waits.entry(wait.addr.unwrap_or(0)).or_default().push(wait);
     }
-    for lock in &case.locks {
+    let held: BTreeSet<u64> = case.locks.iter().map(|lock| lock.addr.unwrap_or(0)).collect();
+    let known = case.locks.iter().flat_map(|lock| {
         let addr = lock.addr.unwrap_or(0);
         let kind = lock.kind.and_then(LockKind::name).unwrap_or("lock");
-        let who = Who {
-            word: "held by",
-            tid: lock.holder_tid.or(lock.holder_pid),
-            cpu: lock.holder_cpu,
-            ns: lock.held_ns,
-            location: lock.location,
-        };
-        let mut held = row(addr, lock.name, kind, &who);
-        held.target = Some(Target::Lock(addr));
-        held.at = Some(lock.at);
-        if lock.irqs_off == Some(true) {
-            held.detail.push(Line::of(Tone::Care, "interrupts were off while it was taken"));
-        }
-        rows.push(held);
-        rows.extend(waits.remove(&addr).into_iter().flatten().map(|wait| waiting(wait, kind)));
-    }
-    for wait in case.waits.iter().filter(|wait| waits.contains_key(&wait.addr.unwrap_or(0))) {
-        rows.push(waiting(wait, wait.kind.and_then(LockKind::name).unwrap_or("lock")));
-    }
+        let below = waits.remove(&addr).into_iter().flatten().map(move |wait| waiting(wait, kind));
+        std::iter::once(holding(lock, addr, kind)).chain(below)
+    });
+    let unknown = case.waits.iter().filter(|wait| !held.contains(&wait.addr.unwrap_or(0)));
+    let unknown = unknown.map(|wait| waiting(wait, wait.kind.and_then(LockKind::name).unwrap_or("lock")));
+    let (rows, left_out) = kept(known.chain(unknown), budget);
     Table {
         slot: Slot::Locks,
         columns: LOCKS,
@@ -191,6 +181,7 @@ pub fn locks(case: &Case<'_>) -> Table {
         summary: (!case.locks.is_empty())
             .then(|| Line::of(Tone::Dim, format!("{} held, {} waiting", case.locks.len(), case.waits.len()))),
         flame: None,
+        left_out,
     }
 }
 
@@ -200,6 +191,23 @@ struct Who<'a> {
     cpu: Option<u32>,
     ns: Option<u64>,
     location: Option<&'a [u8]>,
+}
+
+fn holding(lock: &Located<Lock<'_>>, addr: u64, kind: &str) -> TableRow {
+    let who = Who {
+        word: "held by",
+        tid: lock.holder_tid.or(lock.holder_pid),
+        cpu: lock.holder_cpu,
+        ns: lock.held_ns,
+        location: lock.location,
+    };
+    let mut held = row(addr, lock.name, kind, &who);
+    held.target = Some(Target::Lock(addr));
+    held.at = Some(lock.at);
+    if lock.irqs_off == Some(true) {
+        held.detail.push(Line::of(Tone::Care, "interrupts were off while it was taken"));
+    }
+    held
 }
 
 fn waiting(wait: &LockWait<'_>, kind: &str) -> TableRow {

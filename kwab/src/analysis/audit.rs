@@ -441,6 +441,10 @@ fn for_pairs(
     for (mapping, vma) in audit.spaces.mapped_pairs() {
         let Some(prot) = vma.prot else { continue };
         if let Some(why) = wrong(&mapping, vma, prot) {
+            if rows.kept.len() == MAX_WITNESSES {
+                rows.count += 1;
+                continue;
+            }
             let text = format!("{} in {}{why}", pte_text(&mapping), vma_text(vma));
             rows.add(mapping.pid, Some(mapping.start), row(mapping.source, text));
         }

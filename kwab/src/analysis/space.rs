@@ -102,6 +102,8 @@ impl Mapping<'_, '_> {
 
 /// Ranges that overlap a place and are looked at: mappings that overlap each other are few, or a finding of their own.
 const MOST_OVER: usize = 1024;
+/// Pairs of a run of entries and a mapping that are compared at least.
+const LEAST_PAIRS: usize = 4096;
 
 /// Ranges of addresses in order of their start, with the greatest end so far: what can touch a range lies between two
 /// places that are found by bisection.
@@ -201,18 +203,25 @@ impl<'c, 'a> Spaces<'c, 'a> {
             .filter(move |vma| vma.start.is_some_and(|s| s < end) && vma.end.is_some_and(|e| e > start))
     }
 
-    /// Every run of entries with every mapping that it touches.
+    /// Every run of entries with every mapping that it touches. Runs and mappings that do not overlap each other have
+    /// fewer pairs than there are of both; of those that do (which VM-OVERLAP reports) the first pairs are compared.
     pub(super) fn mapped_pairs(&self) -> impl Iterator<Item = (Mapping<'c, 'a>, &'c Located<Vma<'a>>)> {
-        self.mappings().flat_map(|mapping| {
+        let mapped = self.vmas.values().map(|(_, list)| list.len()).sum::<usize>();
+        let most = LEAST_PAIRS + 2 * (self.ptes.len() + mapped);
+        let pairs = self.mappings().flat_map(|mapping| {
             let vmas: Vec<_> = self.vmas_over(&mapping).collect();
             vmas.into_iter().map(move |vma| (mapping.clone(), vma))
-        })
+        });
+        pairs.take(most)
     }
 
     /// The first page of a run that no mapping covers.
     pub(super) fn first_outside(&self, mapping: &Mapping<'_, '_>) -> Option<u64> {
         let mut at = mapping.start;
         for vma in self.vmas_over(mapping) {
+            if at >= mapping.end {
+                break;
+            }
             // A mapping that does not end on a page boundary owns the whole page.
             if vma.start.is_some_and(|start| start / PAGE * PAGE > at) {
                 return Some(at);

@@ -1,5 +1,7 @@
 //! Stacks that ran out, and faults while delivering a fault.
 
+use std::collections::HashMap;
+
 use kwab_format::record::CauseKind;
 
 use crate::analysis::context::Context;
@@ -84,11 +86,13 @@ fn below_user_stack(ctx: &Context<'_, '_>) -> Option<(String, RecordRef, bool)> 
 
 /// The function that fills the backtrace, when one does.
 fn recursion(ctx: &Context<'_, '_>) -> Option<(String, usize)> {
-    let function = |label: &str| label.split('+').next().unwrap_or(label).to_owned();
-    let names: Vec<String> = ctx.trace.iter().filter_map(|frame| frame.name.as_deref().map(function)).collect();
-    let most = names.iter().max_by_key(|name| names.iter().filter(|other| other == name).count())?;
-    let times = names.iter().filter(|name| *name == most).count();
-    (times >= 8).then(|| (most.clone(), times))
+    let function = |label| <str>::split(label, '+').next().unwrap_or(label);
+    let names = || ctx.trace.iter().filter_map(|frame| frame.name.as_deref().map(function));
+    let mut times: HashMap<&str, usize> = HashMap::new();
+    names().for_each(|name| *times.entry(name).or_default() += 1);
+    let most = names().max_by_key(|name| times.get(name))?;
+    let times = times.get(most).copied()?;
+    (times >= 8).then(|| (most.to_owned(), times))
 }
 
 /// A double fault whose first fault is not otherwise explained.

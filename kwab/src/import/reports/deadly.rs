@@ -298,7 +298,7 @@ pub(super) fn mentions(line: &[u8]) -> Option<Class> {
         return None;
     }
     // `2: 0x0000036a - HardFault`: a frame of a backtrace, not its head.
-    if !super::generic::frames(line, true).is_empty() {
+    if !super::frames::frames(line, true).is_empty() {
         return None;
     }
     let is_word = |at: usize, word: &str| {

@@ -61,7 +61,7 @@ pub(super) const OF_RUST: [&[u8]; 2] = [b"rust_begin_unwind", b"core::panicking:
 fn lost_panic(text: &[u8]) -> Option<dialect::Opening> {
     const UPPER_HALF: u64 = 1 << 63;
     OF_RUST.iter().find(|name| has(text, name))?;
-    let frame = super::generic::frames(text, true).into_iter().next()?;
+    let frame = super::frames::frames(text, true).into_iter().next()?;
     // gdb(1) leaves the address of the innermost frame out.
     let of_kernel = frame.symbol.as_ref().is_some_and(|name| name.starts_with("kernel::"));
     frame.address.map_or(of_kernel, |address| address >= UPPER_HALF).then_some(())?;

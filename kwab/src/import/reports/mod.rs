@@ -18,6 +18,7 @@ mod deadly;
 pub mod decode;
 pub mod dialect;
 pub mod frame;
+mod frames;
 pub mod function;
 pub mod generic;
 mod head;

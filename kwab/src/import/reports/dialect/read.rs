@@ -4,6 +4,7 @@ use super::super::build::{Builder, ReportedTask, Took};
 use super::super::class::Class;
 use super::super::decode;
 use super::super::frame;
+use super::super::frames;
 use super::super::function::is_skipped;
 use super::super::generic;
 use super::super::registers;
@@ -190,7 +191,7 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
     }
     let mut found = frame::frames(trimmed, false);
     if found.is_empty() {
-        found.extend(generic::frames(trimmed, builder.in_stack));
+        found.extend(frames::frames(trimmed, builder.in_stack));
     }
     if !found.is_empty() {
         for frame in found {
@@ -287,7 +288,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             }
             // The name of a package marks its kernel, and stands in its frames.
             if what == Use::Mark && builder.in_stack {
-                generic::frames(line, false).into_iter().for_each(|frame| builder.frame(frame, position));
+                frames::frames(line, false).into_iter().for_each(|frame| builder.frame(frame, position));
             }
         }
         Use::Stack => {
@@ -295,7 +296,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             said(builder, captures);
             // `Backtrace:0x4008b562:0x3ffc3440 …`: the addresses stand behind the title.
             let rest = memchr::memchr(b':', line).map(|colon| line[colon + 1..].trim_ascii()).unwrap_or_default();
-            generic::addresses(rest, true).into_iter().for_each(|frame| builder.frame(frame, position));
+            frames::addresses(rest, true).into_iter().for_each(|frame| builder.frame(frame, position));
         }
         Use::Frame => {
             let frame = frame_of(captures);

@@ -22,7 +22,7 @@ fn a_line_of_an_unknown_kernel_tells_its_place() {
     // Prose and healthy lines with the same words.
     for log in [
         "[demo] page fault handler at 0x1000 installed\n",
-        "a page fault is no error of the kernel\nand nothing follows\n",
+        "a page fault is not an error of the kernel\nand nothing follows\n",
         "[EXCEPTION] vectors at 0x80000000\n",
     ] {
         assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
