@@ -72,12 +72,6 @@ pub fn tasks(case: &Case<'_>, symbols: &Symbols, budget: &Budget) -> Table {
                 line.and(Tone::Code, name).and(Tone::Dim, addr.map_or_else(String::new, |addr| format!("  {addr}"))),
             );
         }
-        let mut links = Vec::new();
-        links.extend(task.wait_object.map(|lock| Link::new(format!("lock {lock:#x}"), Target::Lock(lock))));
-        links.extend(task.wait_tid.map(|tid| Link::new(format!("waits for task {tid}"), Target::Task(tid))));
-        links.extend(
-            task.ppid.filter(|ppid| *ppid > 0).map(|ppid| Link::new(format!("parent {ppid}"), Target::Task(ppid))),
-        );
         let cells =
             [dash(task.pid), dash(task.tid), dash(task.ppid), name.clone(), state.clone(), dash(task.last_cpu), waits];
         let keys = [task.pid, task.tid, task.ppid]
@@ -85,7 +79,7 @@ pub fn tasks(case: &Case<'_>, symbols: &Symbols, budget: &Budget) -> Table {
         TableRow {
             row: Row::of(tone, cells).tone(1, Tone::Dim).tone(2, Tone::Dim).tone(5, Tone::Dim),
             detail,
-            links,
+            links: links(task),
             target: task.pid.or(task.tid).map(Target::Task),
             at: Some(task.at),
             values: vec![
@@ -112,6 +106,15 @@ pub fn tasks(case: &Case<'_>, symbols: &Symbols, budget: &Budget) -> Table {
         flame: None,
         left_out,
     }
+}
+
+/// Where one can go from a task: what it waits for, and its parent.
+fn links(task: &Task<'_>) -> Vec<Link> {
+    let lock = task.wait_object.map(|lock| Link::new(format!("lock {lock:#x}"), Target::Lock(lock)));
+    let other = task.wait_tid.map(|tid| Link::new(format!("waits for task {tid}"), Target::Task(tid)));
+    let parent = task.ppid.filter(|ppid| *ppid > 0);
+    let parent = parent.map(|ppid| Link::new(format!("parent {ppid}"), Target::Task(ppid)));
+    [lock, other, parent].into_iter().flatten().collect()
 }
 
 /// The function and the offset of a frame: as printed, else by its image; its address where nothing names it.

@@ -4,7 +4,7 @@ use super::report::Frame;
 use super::words::{hex, is_symbol_byte, source, text};
 
 /// The frames of a line in the forms of small kernels; `inside` says that a backtrace is being printed.
-pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
+pub(super) fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
     if let Some(frame) = go(line).or_else(|| numbered(line)) {
         return vec![frame];
     }
