@@ -369,9 +369,11 @@ impl Writer {
 
     fn heading(&mut self, title: &str, command: &str, circumstances: &Circumstances) {
         let Circumstances { date, commit, linux, qemu } = circumstances;
+        // A judge of our kernel alone runs where there is no Linux.
+        let linux = if linux.is_empty() { String::new() } else { format!(", {linux}") };
         let _ = writeln!(
             self.text,
-            "\n## {title}\n\n`{command}`, {date}, kernel at commit {commit}, {linux}, QEMU {qemu}.\n"
+            "\n## {title}\n\n`{command}`, {date}, kernel at commit {commit}{linux}, QEMU {qemu}.\n"
         );
     }
 
