@@ -15,9 +15,14 @@ pub(super) fn is_of_program(line: &[u8]) -> bool {
         || line.starts_with(b"user TA ")
         // The service manager names units, among them those that collect panics.
         || has(line, b" systemd[1]: ")
+        || line.starts_with(b"systemd[1]: ")
+        || UNHANDLED.iter().any(|words| has(line, words))
         // The C library's protector of stacks ends the process.
         || has(line, b"stack smashing detected ***: ") && line.trim_ascii_end().ends_with(b"terminated")
 }
+
+/// How .NET says that a program ended by an exception; a kernel has a number or a place there.
+const UNHANDLED: [&[u8]; 2] = [b"nhandled exception. ", b"nhandled Exception. "];
 
 /// Whether a line is source text, or a frame of Go's traceback: `panic("%s", text);`, `panic(0xadc740, 0x104f450)`.
 pub(super) fn is_source(line: &[u8]) -> bool {
@@ -36,6 +41,8 @@ mod tests {
         for line in [
             "thread 'main' panicked at src/demo.rs:1:2:",
             "Nov 27 03:10:11 host systemd[1]: Started Kernel panic collector (kdump).",
+            "systemd[1]: demo.service: Unhandled exception",
+            "Unhandled exception. Demo.Failed: demo",
             "host demo[97]: thread 'main' panicked at src/demo.rs:1:2:",
             "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace",
             "2024/11/06 12:13:14 http: panic serving 192.0.2.1:80: demo",
@@ -47,7 +54,12 @@ mod tests {
         for line in ["panic(\"demo\");", "panic(0xc000, 0x1)", "if (panic_on_demo) {", "// panic: demo"] {
             assert!(is_source(line.as_bytes()), "{line}");
         }
-        for line in ["panicked at src/demo.rs:1:2:", "panic: demo", "panic(cpu 0 caller 0xffff): demo"] {
+        for line in [
+            "panicked at src/demo.rs:1:2:",
+            "panic: demo",
+            "panic(cpu 0 caller 0xffff): demo",
+            "Unhandled Exception in EL3.",
+        ] {
             assert!(!is_of_program(line.as_bytes()) && !is_source(line.as_bytes()), "{line}");
         }
     }

@@ -24,6 +24,8 @@ fn a_line_of_an_unknown_kernel_tells_its_place() {
         "[demo] page fault handler at 0x1000 installed\n",
         "a page fault is not an error of the kernel\nand nothing follows\n",
         "[EXCEPTION] vectors at 0x80000000\n",
+        "Nov 28 12:00:01 host demo[97]: Unhandled exception. Demo.Failed: at mm/demo.c:12\n",
+        "Unhandled exception. Demo.Failed: at mm/demo.c, line 12\n",
     ] {
         assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
     }
