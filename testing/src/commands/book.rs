@@ -4,8 +4,8 @@
 //! `build/book/src` gets the pages of `docs/`, the README, the manual of the terminal interface, `reference.md` (what
 //! `kwab COMMAND --help` prints, for each command) and `pictures.md` (screens of the real program at three sizes, drawn
 //! as SVG, and a recording of a session); mdBook turns them into `build/book/html`. mdBook is the one in `PATH`, or is
-//! built from crates.io once (`KWAB_CACHE` keeps it). `--check` only looks whether every link of every page leads to
-//! something, which is a step of `cargo xtask test`; `--pictures` draws again those pictures that `docs/pictures`
+//! built from crates.io once (`KWAB_CACHE` keeps it). The whole is a step of `cargo xtask test`. `--check` only looks
+//! whether every link of every page leads to something; `--pictures` draws again those pictures that `docs/pictures`
 //! keeps, and the recording.
 
 use std::fmt::Write as _;

@@ -69,10 +69,8 @@ const STEPS: &[Step] = &[
         run: |_, _| cargo(&[&["clippy", "--locked"], FORTRESS, &["--", "-D", "warnings"]].concat()),
     },
     Step { name: "docs", run: |_, _| docs() },
-    Step {
-        name: "links",
-        run: |consent, _| book::run(&book::BookArguments { check: true, ..Default::default() }, consent).map(drop),
-    },
+    // The links of the pages as they lie, then the book made of them, with its reference and pictures.
+    Step { name: "book", run: |consent, _| book::run(&book::BookArguments::default(), consent).map(drop) },
     Step { name: "tests", run: |_, tally| tests(tally) },
     Step { name: "python", run: |consent, _| python::run(&python::PythonArguments::default(), consent).map(drop) },
     Step { name: "kernel-names", run: |_, _| kernel_names::check() },
