@@ -271,6 +271,23 @@ impl<'b, S: Sink> Writer<'b, S> {
         closed
     }
 
+    /// Decides whether the open section is packed when it is closed: [`Flags::COMPRESSED`] until then.
+    pub const fn set_packed(&mut self, packed: bool) {
+        if let Some(open) = &mut self.open {
+            let rest = open.flags.0 & !Flags::COMPRESSED.0;
+            open.flags = if packed { Flags(rest).with(Flags::COMPRESSED) } else { Flags(rest) };
+        }
+    }
+
+    /// Bytes of records in the open section.
+    #[must_use]
+    pub const fn collected(&self) -> usize {
+        match &self.open {
+            Some(open) => open.used.saturating_sub(SECTION_HEADER_LEN),
+            None => 0,
+        }
+    }
+
     /// Appends a record to the open section; a full section is closed and one of the same kind opened.
     ///
     /// # Errors

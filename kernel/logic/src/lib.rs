@@ -21,6 +21,7 @@ pub mod gz;
 pub mod huge;
 pub mod meter;
 pub mod mqueue;
+pub mod packing;
 pub mod path;
 pub mod permission;
 pub mod readiness;

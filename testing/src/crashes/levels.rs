@@ -24,6 +24,9 @@ use crate::{kernel, paths};
 const MEMORY: u32 = 64;
 const DISK: u64 = 512 << 20;
 
+/// A disk whose quarter, which is all that a dump may take, is too short for level `full` unless memory is packed.
+const SHORT_DISK: u64 = 16 << 20;
+
 /// A static that tells the level, and one that leads into the heap.
 const STATIC: &str = "kernel::options::level::CHOSEN.v.value";
 const HEAP: &str = "*kernel::uts::NAMES.value.value.0.ptr.pointer";
@@ -57,6 +60,10 @@ pub fn check(consent: Consent) -> Result<Vec<LevelCost>> {
             one_byte(&bytes)?;
         }
     }
+    // Whatever packing costs there: nothing may be left out.
+    let packed =
+        cost("full", &dump_on(SHORT_DISK, "full", (MEMORY, Clock::Host), consent)?).context("on a short disk")?;
+    ensure!(packed.bytes < (SHORT_DISK / 4) as usize, "{} bytes on a short disk", packed.bytes);
     Ok(costs)
 }
 
@@ -124,7 +131,7 @@ fn fastest(level: &'static str, clock: Clock, consent: Consent) -> Result<LevelC
 
 /// Bytes and time of a plain copy to the disk.
 fn pace(clock: Clock, consent: Consent) -> Result<(u64, u64)> {
-    let mut machine = with_disk(guest("echo p >/proc/sysrq-trigger", 1, consent)?, MEMORY, clock)?.0;
+    let mut machine = with_disk(guest("echo p >/proc/sysrq-trigger", 1, consent)?, DISK, MEMORY, clock)?.0;
     machine.append = machine.append.replace("quiet loglevel=1", "loglevel=7");
     let mut found = None;
     qemu::run(&machine, Limits::seconds(120), |line| match line.split_once("sysrq: ") {
@@ -141,10 +148,15 @@ fn pace(clock: Clock, consent: Consent) -> Result<(u64, u64)> {
 }
 
 /// The dump of a kernel that dies at a level; one that is set while it runs, the others on the command line.
-fn dump_at(level: &str, (memory, clock): (u32, Clock), consent: Consent) -> Result<Vec<u8>> {
+fn dump_at(level: &str, machine: (u32, Clock), consent: Consent) -> Result<Vec<u8>> {
+    dump_on(DISK, level, machine, consent)
+}
+
+/// [`dump_at`] on a disk of this size.
+fn dump_on(disk: u64, level: &str, (memory, clock): (u32, Clock), consent: Consent) -> Result<Vec<u8>> {
     let set = if level == "standard" { "echo standard >/proc/sys/kernel/dump_level; " } else { "" };
     let script = format!("{set}sleep 3600 & echo c panic >/proc/sysrq-trigger; sleep 3600");
-    let (mut machine, file) = with_disk(guest(&script, 1, consent)?, memory, clock)?;
+    let (mut machine, file) = with_disk(guest(&script, 1, consent)?, disk, memory, clock)?;
     if set.is_empty() {
         machine.append.push_str(&format!(" dump={level}"));
     }
@@ -152,10 +164,10 @@ fn dump_at(level: &str, (memory, clock): (u32, Clock), consent: Consent) -> Resu
     dumps_in(&file)?.pop().with_context(|| format!("no dump at {level}"))
 }
 
-/// A machine of the size that is measured with an empty disk to dump to, which is this file.
-fn with_disk(mut machine: Machine, memory: u32, clock: Clock) -> Result<(Machine, PathBuf)> {
+/// A machine of a size with an empty disk to dump to, which is this file.
+fn with_disk(mut machine: Machine, disk: u64, memory: u32, clock: Clock) -> Result<(Machine, PathBuf)> {
     let file = paths::build("crashes")?.join("levels.disk");
-    add_disk(&mut machine, &file, DISK)?;
+    add_disk(&mut machine, &file, disk)?;
     (machine.memory_mib, machine.clock) = (memory, clock);
     Ok((machine, file))
 }

@@ -2,8 +2,9 @@
 
 use core::sync::atomic::{AtomicU16, AtomicU64, Ordering};
 
+use kernel_logic::packing::{Packing, Way};
 use kwab_format::wire::RecordType;
-use kwab_format::{BootId, DropReason, DumpId, Flags, Progress, SectionKind, Sink as _, WriteError, Writer};
+use kwab_format::{BootId, DropReason, DumpId, Progress, SectionKind, Sink as _, WriteError, Writer};
 use machine::sync::Once;
 use machine::time::{Nanos, now};
 
@@ -33,6 +34,10 @@ pub struct Dump<'b> {
     /// Told when something has reached the channel.
     saved: &'b dyn Fn(&Progress),
     position: u64,
+    packing: Packing,
+    /// What is done to the open section before it is written, and the bytes that it and those behind it may take; `None`
+    /// for a section that is never packed.
+    bulk: Option<(Way, u64)>,
 }
 
 impl<'b> Dump<'b> {
@@ -40,7 +45,8 @@ impl<'b> Dump<'b> {
     pub fn new(writer: Writer<'b, Channel>, amount: &Amount, saved: &'b dyn Fn(&Progress)) -> Self {
         saved(&writer.progress());
         let position = writer.position();
-        Self { writer, deadline: Nanos::MAX, patience: amount.patience, saved, position }
+        let patience = amount.patience;
+        Self { writer, deadline: Nanos::MAX, patience, saved, position, packing: Packing::new(), bulk: None }
     }
 
     /// Collects a part and sends it.
@@ -61,6 +67,7 @@ impl<'b> Dump<'b> {
             Err(Stop::Locked) => self.writer.end_partial(DropReason::LOCKED),
             Err(Stop::Enough) => self.writer.end_partial(DropReason::SKIPPED),
         };
+        self.bulk = None;
         self.save();
         COST.note(part.kind, now().saturating_sub(begun), self.writer.position().saturating_sub(before));
     }
@@ -81,8 +88,10 @@ impl<'b> Dump<'b> {
 
     /// Puts a record.
     pub fn put<'r, R: RecordType<'r>>(&mut self, record: &R) -> Result<(), Stop> {
+        let (filled, begun) = (self.writer.collected(), self.bulk.map(|_| now()));
         let outcome = self.writer.put(record);
         if self.writer.position() != self.position {
+            self.closed(filled, begun);
             self.save();
         }
         match outcome {
@@ -92,16 +101,31 @@ impl<'b> Dump<'b> {
         }
     }
 
-    /// Goes on in a new section, packed where that pays.
-    pub fn next_packed(&mut self, kind: SectionKind) -> Result<(), Stop> {
-        let closed = self.writer.begin_with(kind, Flags::COMPRESSED);
+    /// Goes on in a new section, packed where that pays. What is put from here on takes at most `needed` bytes when it
+    /// is not packed.
+    pub fn next_bulk(&mut self, kind: SectionKind, needed: u64) -> Result<(), Stop> {
+        let (filled, begun) = (self.writer.collected(), self.bulk.map(|_| now()));
+        let outcome = self.writer.begin(kind);
+        self.bulk = Some((self.bulk.map_or(Way::Packed, |(way, _)| way), needed));
+        self.closed(filled, begun);
         self.save();
-        match closed {
+        match outcome {
             Err(WriteError::NoRoom) => Err(Stop::Room),
             _ if self.writer.sink().room().is_some_and(|room| room < KEPT_ROOM) => Err(Stop::Full),
             _ if self.is_late() => Err(Stop::Time),
             _ => Ok(()),
         }
+    }
+
+    /// Notes what a section of `filled` bytes has cost since `begun`, and chooses the way of the one that is open now.
+    fn closed(&mut self, filled: usize, begun: Option<Nanos>) {
+        let Some((way, needed)) = &mut self.bulk else { return };
+        if let Some(begun) = begun {
+            self.packing.note(*way, filled, now().saturating_sub(begun));
+        }
+        let room = self.writer.sink().room();
+        *way = self.packing.choose(room, needed.saturating_add(KEPT_ROOM));
+        self.writer.set_packed(*way == Way::Packed);
     }
 
     /// Whether the time of the part is used up.

@@ -9,8 +9,8 @@
 //!
 //! What a frame is for is found by walking page tables and the table of frames, without a lock, and is noted in the
 //! frame's tag ([`crash::set_tag`]), so that no frame is written twice. Within a tier frames are written by rising
-//! address, into packed sections whose addresses lie close together. A page of zeros is told, not stored; a page that
-//! is not captured is in no record.
+//! address, into sections whose addresses lie close together, packed where that pays ([`kernel_logic::packing`]). A page
+//! of zeros is told, not stored; a page that is not captured is in no record.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
@@ -110,9 +110,7 @@ pub(super) fn program(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), 
 /// Every frame in use that is not written yet.
 pub(super) fn rest(dump: &mut Dump<'_>, subject: &Subject<'_>) -> Result<(), Stop> {
     let Some(stage) = subject.stage else { return Ok(()) };
-    write(dump, stage, 3, &|number| {
-        frame::tag(number).is_some_and(|tag| tag != tag::WRITTEN) && frame::state(number) != FrameState::Free
-    })
+    write(dump, stage, 3, &is_left)
 }
 
 /// The runs of frames that are free, and therefore in no record of memory.
@@ -229,15 +227,21 @@ impl Zeros {
 /// Writes the frames that a tier wants.
 fn write(dump: &mut Dump<'_>, stage: Stage, tier: usize, wanted: &dyn Fn(FrameNumber) -> bool) -> Result<(), Stop> {
     let tally = &TALLIES[tier];
-    let count = frames().filter(|number| wanted(*number)).count();
-    tally.wanted.store(count as u64 * PAGE, Ordering::Relaxed);
+    let mut count = 0;
+    // Frames that this tier and those behind it may take.
+    let mut left = 0;
+    for number in frames() {
+        count += u64::from(wanted(number));
+        left += u64::from(is_left(number));
+    }
+    tally.wanted.store(count * PAGE, Ordering::Relaxed);
     let mut page = [0; PAGE as usize];
     let mut zeros = Zeros::default();
     let mut first = None;
     for number in frames().filter(|number| wanted(*number)) {
         if first.is_none_or(|first| number.0 - first >= SPREAD) {
             zeros.put(dump)?;
-            dump.next_packed(SectionKind::MEMORY)?;
+            dump.next_bulk(SectionKind::MEMORY, left * (PAGE + PAGE / 16))?;
             first = Some(number.0);
         }
         let at = number.addr().0;
@@ -256,6 +260,12 @@ fn write(dump: &mut Dump<'_>, stage: Stage, tier: usize, wanted: &dyn Fn(FrameNu
             tally.stored.fetch_add(PAGE, Ordering::Relaxed);
         }
         crash::set_tag(&stage, number, tag::WRITTEN);
+        left = left.saturating_sub(1);
     }
     zeros.put(dump)
+}
+
+/// Whether a frame is in use and not written yet.
+fn is_left(number: FrameNumber) -> bool {
+    frame::tag(number).is_some_and(|tag| tag != tag::WRITTEN) && frame::state(number) != FrameState::Free
 }
