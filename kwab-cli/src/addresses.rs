@@ -120,7 +120,8 @@ pub(crate) struct Print {
     /// The frame, 0 innermost.
     #[arg(long, default_value_t = 0, value_name = "N")]
     pub frame: usize,
-    /// The stack of this thread; without it that of the death.
+    /// The stack of this thread; without it that of the death. 0 is the idle thread of a processor, of several that of
+    /// the one that --cpu names.
     #[arg(long, value_name = "TID")]
     pub task: Option<u32>,
     #[command(flatten)]

@@ -417,7 +417,7 @@ impl Dump {
                 let reader = kwab::memory::Reader::new(&view.case, &view.ram);
                 let subject = Subject { case: &view.case, symbols: &images.symbols, reader, space: &space };
                 let asked = expression.zip(parsed.as_ref());
-                print(subject, asked, FrameChoice { number: frame, task }, limits, &name)
+                print(subject, asked, FrameChoice { number: frame, task, cpu: None }, limits, &name)
                     .map_err(|error| wrong(error.to_string()))
             })
         })?;

@@ -28,7 +28,7 @@ pub(crate) fn run(arguments: &Print) -> Result<ExitCode> {
     let space = arguments.space.find(&case, &arguments.dump)?;
     let ram = Ram::of(&dump);
     let subject = Subject { case: &case, symbols: &images.symbols, reader: Reader::new(&case, &ram), space: &space };
-    let choice = FrameChoice { number: arguments.frame, task: arguments.task };
+    let choice = FrameChoice { number: arguments.frame, task: arguments.task, cpu: arguments.space.cpu };
     let limits = Limits { depth: arguments.depth.into(), elements: arguments.rows.into() };
     let asked = expression.as_ref().map(|(text, expression)| (*text, expression));
     let report = print(subject, asked, choice, limits, &shown(&arguments.dump))

@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 
-use kwab_format::record::Registers as RegistersRecord;
 use schemars::JsonSchema;
 use serde::Serialize;
 
@@ -10,6 +9,7 @@ use super::expression::{Expression, PathStep};
 use super::info::Info;
 use super::place::Machine;
 use super::scope::{Scope, statics};
+use super::stack::of_thread;
 use super::value::{Limits, Missing, Node, Typed, Values};
 use crate::analysis::{Postmortem, View};
 use crate::memory::{Reader, Space};
@@ -29,6 +29,8 @@ pub struct FrameChoice {
     pub number: usize,
     /// The thread; without it the one that died.
     pub task: Option<u32>,
+    /// The processor, of which thread 0 is the idle one.
+    pub cpu: Option<u32>,
 }
 
 /// What is shown, and of which frame.
@@ -65,6 +67,23 @@ pub enum PrintError {
     /// The dump has no registers of the thread.
     #[error("the dump has no registers of thread {0}")]
     NoThread(u32),
+    /// The dump has no idle thread.
+    #[error(
+        "thread 0 is the idle thread of a processor, and the dump has registers of none that idled; \
+         `kwab inspect --section regs,tasks` lists the threads that it has"
+    )]
+    NoIdle,
+    /// Several processors have one.
+    #[error("thread 0 is the idle thread of each processor, and the dump has those of CPUs {0}; choose with --cpu")]
+    SeveralIdle(String),
+    /// The processor that was chosen has none.
+    #[error("the dump has no idle thread of CPU {cpu}; it has those of CPUs {listed}")]
+    NotIdle {
+        /// The processor that was asked for.
+        cpu: u32,
+        /// Those that there are.
+        listed: String,
+    },
     /// The name is neither a variable of the frame nor a static.
     #[error("no variable of the frame and no static is called {0}")]
     Unknown(String),
@@ -145,7 +164,8 @@ pub fn print(
     let word = |addr| subject.reader.word(subject.space, addr);
     let read = |addr: u64, out: &mut [u8]| subject.reader.read(subject.space, addr, out);
     let placed = subject.frame(choice, &word);
-    let asked = choice != FrameChoice::default();
+    // A processor alone chooses an address space, and no frame.
+    let asked = choice.number > 0 || choice.task.is_some();
     let mut report = PrintReport {
         schema: SCHEMA,
         file: file.to_owned(),
@@ -229,13 +249,7 @@ impl Subject<'_, '_> {
         let death = Postmortem::of(self.case);
         let (registers, pid) = match choice.task {
             None => (death.for_unwinding(), death.code_pid()),
-            Some(tid) => {
-                let set = self.case.registers.iter().filter(|set| set.tid.or(set.pid) == Some(tid));
-                let set = set.filter_map(|set| for_unwinding(set)).find(|set| set.ip().is_some());
-                let set = set.ok_or(PrintError::NoThread(tid))?;
-                let user = set.ip().is_some_and(|ip| ip >> 63 == 0);
-                (set, Some(tid).filter(|_| user))
-            }
+            Some(tid) => of_thread(self.case, tid, choice.cpu)?,
         };
         let deep = Deep { view: View::of(self.case, self.symbols, pid, &death), subject: *self };
         let trace = unwind::backtrace(&deep, &registers, MOST_FRAMES);
@@ -304,12 +318,4 @@ impl Subject<'_, '_> {
         }
         Err(if any { PrintError::Unknown(name.to_owned()) } else { PrintError::NoDebugInfo })
     }
-}
-
-fn for_unwinding(set: &RegistersRecord<'_>) -> Option<Registers> {
-    let mut registers = Registers::default();
-    for reg in set.regs.as_ref()?.iter() {
-        registers.set(reg.id?.0, reg.value);
-    }
-    Some(registers)
 }

@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use kwab_format::record::{Cause, CauseKind, Memory, Reg, RegId, RegisterRole, Registers};
+use kwab_format::record::{
+    Cause, CauseKind, Cpu, CpuState, Memory, Reg, RegId, RegisterRole, Registers, Stamp, Task, TaskState,
+};
 use kwab_format::{BootId, DumpId, FileHeader, List, SectionKind};
 
 use super::*;
@@ -65,7 +67,7 @@ fn asked(memory: bool, text: Option<&str>, number: usize) -> Result<PrintReport,
     let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
     let parsed = text.map(|text| (text, Expression::parse(text).expect("an expression")));
     let expression = parsed.as_ref().map(|(text, parsed)| (*text, parsed));
-    print(subject, expression, FrameChoice { number, task: None }, LIMITS, "x")
+    print(subject, expression, FrameChoice { number, ..FrameChoice::default() }, LIMITS, "x")
 }
 
 /// The value in words, fields in braces.
@@ -187,8 +189,59 @@ fn random_expressions_and_mutated_debug_information_end_without_a_panic() {
         symbols.add(LoadedImage::new(Arc::new(image), 0, Some(PID)));
         let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
         for number in 0..3 {
-            let _ = print(subject, None, FrameChoice { number, task: None }, LIMITS, "x");
+            let _ = print(subject, None, FrameChoice { number, ..FrameChoice::default() }, LIMITS, "x");
         }
         let _ = print(subject, Some(("RECORD", &parsed)), FrameChoice::default(), LIMITS, "x");
     }
+}
+
+/// A dump of processors and tasks: each set of registers with its thread and processor, and whether that idled.
+fn threads(sets: &[(Option<u32>, u32, u64, bool)], tasks: &[(u32, u32, u64)]) -> Dump {
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(6), BootId([1; 16])));
+    writer.put(SectionKind::CAUSE, &Cause { kind: Some(CauseKind::LIVE), ..Cause::default() });
+    for (tid, cpu, ip, idle) in sets {
+        let (regs, stamp) = ([Reg::new(RegId::RIP, *ip)], Stamp { cpu: Some(*cpu), ..Stamp::default() });
+        let set = Registers { tid: *tid, regs: Some(List::new(&regs)), stamp, ..Registers::default() };
+        writer.put(SectionKind::REGISTERS, &set);
+        let state = Some(if *idle { CpuState::IDLE } else { CpuState::STOPPED });
+        writer.put(SectionKind::REGISTERS, &Cpu { number: Some(*cpu), state, ..Cpu::default() });
+    }
+    for (tid, cpu, ip) in tasks {
+        let running = Some(TaskState::RUNNING).filter(|_| *ip == 0);
+        let (kernel_ip, kernel_sp) = (Some(*ip).filter(|ip| *ip != 0), Some(16).filter(|_| *ip != 0));
+        let (tid, last_cpu) = (Some(*tid), Some(*cpu));
+        let state = running.or(Some(TaskState::IDLE));
+        writer.put(SectionKind::TASKS, &Task { tid, last_cpu, state, kernel_ip, kernel_sp, ..Task::default() });
+    }
+    Dump::load(DumpFile::from_bytes(writer.finish().expect("memory")).expect("a dump"), Depth::Rules)
+}
+
+const KERNEL: u64 = 0xffff_8000_0000_0000;
+
+fn chosen(dump: &Dump, tid: u32, cpu: Option<u32>) -> Result<u64, PrintError> {
+    stack::of_thread(&dump.case(), tid, cpu).map(|(registers, _)| registers.ip().expect("a place") - KERNEL)
+}
+
+#[test]
+fn thread_0_is_the_idle_thread_of_the_processor_that_idled() {
+    // Ours: no set names the idle thread, and the processor's record says that it idled.
+    let dump = threads(&[(None, 0, KERNEL + 1, true), (Some(3), 1, KERNEL + 2, false)], &[(3, 1, 0)]);
+    assert_eq!(chosen(&dump, 0, None), Ok(1));
+    assert_eq!(chosen(&dump, 3, None), Ok(2));
+    let error = chosen(&dump, 0, Some(1)).expect_err("it ran thread 3");
+    assert_eq!(error.to_string(), "the dump has no idle thread of CPU 1; it has those of CPUs 0");
+}
+
+#[test]
+fn the_idle_threads_of_a_linux_are_chosen_by_processor() {
+    // CPU 1 runs its own; that of CPU 0 is switched out, where its task record says; thread 9 is on CPU 0.
+    let sets = [(Some(9), 0, KERNEL + 1, false), (None, 1, KERNEL + 2, false)];
+    let dump = threads(&sets, &[(0, 1, 0), (9, 0, 0), (0, 0, KERNEL + 3), (5, 0, KERNEL + 4)]);
+    assert_eq!((chosen(&dump, 0, Some(1)), chosen(&dump, 0, Some(0))), (Ok(2), Ok(3)));
+    assert_eq!((chosen(&dump, 9, None), chosen(&dump, 5, None)), (Ok(1), Ok(4)));
+    let error = chosen(&dump, 0, None).expect_err("there are two");
+    assert!(error.to_string().contains("CPUs 0, 1; choose with --cpu"), "{error}");
+    let busy = threads(&[(Some(9), 0, KERNEL + 1, false)], &[]);
+    assert_eq!(chosen(&busy, 0, None), Err(PrintError::NoIdle));
+    assert_eq!(chosen(&busy, 4, None), Err(PrintError::NoThread(4)));
 }
