@@ -35,8 +35,8 @@ pub struct Dump<'b> {
     saved: &'b dyn Fn(&Progress),
     position: u64,
     packing: Packing,
-    /// What is done to the open section before it is written, and the bytes that it and those behind it may take; `None`
-    /// for a section that is never packed.
+    /// What is done to the open section before it is written, and the bytes that it and those behind it may take;
+    /// `None` for a section that is never packed.
     bulk: Option<(Way, u64)>,
 }
 

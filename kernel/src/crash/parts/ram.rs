@@ -9,8 +9,8 @@
 //!
 //! What a frame is for is found by walking page tables and the table of frames, without a lock, and is noted in the
 //! frame's tag ([`crash::set_tag`]), so that no frame is written twice. Within a tier frames are written by rising
-//! address, into sections whose addresses lie close together, packed where that pays ([`kernel_logic::packing`]). A page
-//! of zeros is told, not stored; a page that is not captured is in no record.
+//! address, into sections whose addresses lie close together, packed where that pays
+//! ([`kernel_logic::packing`]). A page of zeros is told, not stored; a page that is not captured is in no record.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
