@@ -10,6 +10,8 @@ use linux_abi::signals::Signal;
 use linux_abi::syscalls::{self, ArgKind, ResultKind};
 use linux_abi::{Errno, flags};
 
+use super::structure;
+
 /// A call as it was recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Call<'a> {
@@ -66,7 +68,11 @@ pub fn arguments(call: &Call<'_>) -> String {
                 }
                 match (call.texts[index], value) {
                     // A text of strace has what an address points at, and no address.
-                    (Some((text, cut)), _) => pointed_at(text, cut, &mut out),
+                    (Some((text, cut)), _) => {
+                        if structure::write(known.name, index, &call.args, text, &mut out).is_none() {
+                            pointed_at(text, cut, &mut out);
+                        }
+                    }
                     (None, Some(value)) => argument(arg.kind, value, &mut out),
                     (None, None) => out.push('?'),
                 }

@@ -47,6 +47,7 @@ mod record_ref;
 mod section_info;
 mod several;
 pub mod stream;
+pub(crate) mod structure;
 
 pub(crate) use case::is_text;
 pub use case::{Case, Lazy};

@@ -54,7 +54,7 @@ pub fn conclude_since(
     }
     name_printed(&mut report.backtraces, &ctx, sources);
     place_of_ours(report);
-    pointed::strings(&mut report.syscalls, symbols);
+    pointed::strings(&mut report.syscalls, case, symbols);
     let found = stacks::all(case, symbols, &ctx.death);
     report.stacks = found
         .into_iter()

@@ -1,18 +1,21 @@
-//! Puts the strings that calls pointed at into the rows of calls, where an image holds them.
+//! Puts the strings and structures that calls pointed at into the rows of calls, where an image or the dump holds them.
 //!
 //! A recorder keeps addresses. What a program's read-only segments hold at one is what the kernel read there, whenever
-//! the call was made; other memory may have changed since, and stays an address.
+//! the call was made; other memory may have changed since, and stays an address, unless the call has not returned.
 
 use linux_abi::syscalls::{self, ArgKind};
 
 use super::EventRow;
 use crate::model::call::{Call, arguments};
+use crate::model::{Case, structure};
 use crate::symbols::Symbols;
 
 /// Bytes of a string that are shown, as by strace.
 const SHOWN: usize = 32;
 /// Bytes of a path: all that a kernel takes (PATH_MAX).
 const LONGEST_PATH: usize = 4096;
+/// How the row of a call that has not returned ends.
+const OPEN: &str = "(in progress)";
 
 /// A call as it was recorded, for a row that may say more than addresses.
 #[derive(Debug, Clone)]
@@ -25,8 +28,8 @@ pub struct RecordedCall {
     pub args: [Option<u64>; 6],
 }
 
-/// Replaces addresses of constant strings by the strings.
-pub(super) fn strings(rows: &mut [EventRow], symbols: &Symbols) {
+/// Replaces addresses by what they point at.
+pub(super) fn strings(rows: &mut [EventRow], case: &Case<'_>, symbols: &Symbols) {
     for row in rows {
         let Some((call, pid)) = row.call.as_deref().zip(row.pid) else { continue };
         let bare = Call { nr: call.nr, name: call.name.as_deref(), args: call.args, ..Call::default() };
@@ -42,6 +45,14 @@ pub(super) fn strings(rows: &mut [EventRow], symbols: &Symbols) {
                     ArgKind::Ptr if at == 1 && matches!(known.name, "write" | "pwrite64" | "sendto") => {
                         buffer(symbols, value, pid, call.args[2]?)
                     }
+                    ArgKind::Ptr => {
+                        let size = structure::size(known.name, at, &call.args)?;
+                        let bytes = constant(symbols, value, pid, size).filter(|bytes| bytes.len() == size);
+                        Some((
+                            bytes.or_else(|| row.text.ends_with(OPEN).then(|| held(case, value, pid, size))?)?,
+                            false,
+                        ))
+                    }
                     _ => None,
                 }
             })
@@ -52,6 +63,13 @@ pub(super) fn strings(rows: &mut [EventRow], symbols: &Symbols) {
         }
         row.text = arguments(&full) + rest;
     }
+}
+
+/// What the dump has of a program's memory; as the call saw it while the call has not returned.
+fn held(case: &Case<'_>, addr: u64, pid: u32, size: usize) -> Option<Vec<u8>> {
+    let piece = case.memory_holding(Some(pid), addr)?;
+    let skip = usize::try_from(addr.checked_sub(piece.vaddr?)?).ok()?;
+    Some(piece.bytes?.get(skip..)?.get(..size)?.to_vec())
 }
 
 /// The string at an address, up to its end, and whether it goes on behind what is shown.
@@ -91,7 +109,12 @@ fn constant(symbols: &Symbols, addr: u64, pid: u32, most: usize) -> Option<Vec<u
 mod tests {
     use std::sync::Arc;
 
+    use kwab_format::record::Memory;
+    use kwab_format::{BootId, DumpId, FileHeader, SectionKind};
+
     use super::*;
+    use crate::model::Dump;
+    use crate::model::emit::DumpWriter;
     use crate::symbols::{Image, IndexCache, LoadedImage};
 
     fn row(pid: u32, nr: i64, args: [u64; 3]) -> EventRow {
@@ -100,6 +123,34 @@ mod tests {
         let text = arguments(&Call { nr: call.nr, args: call.args, ..Call::default() }) + " = 3";
         let (line, ns, cpu, at, took_ns) = (None, None, None, None, None);
         EventRow { line, ns, cpu, pid: Some(pid), text, at, took_ns, call: Some(Box::new(call)) }
+    }
+
+    /// A dump with the stack of process 7 from 0x7000 on.
+    fn dump(stack: &[u8]) -> Dump {
+        let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(1), BootId([1; 16])));
+        let piece = Memory { pid: Some(7), vaddr: Some(0x7000), bytes: Some(stack), ..Memory::default() };
+        writer.put(SectionKind::STACKS, &piece);
+        Dump::from_bytes(writer.finish().unwrap()).unwrap()
+    }
+
+    #[test]
+    fn a_structure_on_the_stack_stands_in_a_call_that_has_not_returned_and_in_no_other() {
+        let stack = [3u64.to_le_bytes(), 500u64.to_le_bytes()].concat();
+        let dump = dump(&stack);
+        // nanosleep: of process 7, of another, returned, and with a structure that is not all there.
+        let mut rows = [(7, 0x7000), (8, 0x7000), (7, 0x7000), (7, 0x7008)].map(|(pid, at)| row(pid, 35, [at, 0, 0]));
+        for at in [0, 1, 3] {
+            rows[at].text = rows[at].text.replace("= 3", "= ? (in progress)");
+        }
+        strings(&mut rows, &dump.case(), &Symbols::new());
+        let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
+        let wanted = [
+            "nanosleep({tv_sec=3, tv_nsec=500}, NULL) = ? (in progress)",
+            "nanosleep(0x7000, NULL) = ? (in progress)",
+            "nanosleep(0x7000, NULL) = 3",
+            "nanosleep(0x7008, NULL) = ? (in progress)",
+        ];
+        assert_eq!(texts, wanted);
     }
 
     #[test]
@@ -116,7 +167,8 @@ mod tests {
             row(7, 1, [1, 0x40_112c, 2]),
             row(7, 1, [1, 0x40_112c, 4]),
         ];
-        strings(&mut rows, &symbols);
+        let dump = dump(&[]);
+        strings(&mut rows, &dump.case(), &symbols);
         let texts: Vec<&str> = rows.iter().map(|row| row.text.as_str()).collect();
         let wanted = [
             "open(\"GNU\", O_RDONLY) = 3",
