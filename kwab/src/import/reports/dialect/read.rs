@@ -254,6 +254,7 @@ pub fn refine(builder: &mut Builder) {
         report.class = Class::Exception;
         builder.title = format!("{kind} fault");
     }
+    bug_check_place(builder);
     let told = super::super::words::place_in(&builder.report.message);
     if matches!(builder.report.class, Class::Assertion | Class::Panic) {
         builder.report.source = builder.report.source.take().or(told);
@@ -272,6 +273,25 @@ pub fn refine(builder: &mut Builder) {
     }
 }
 
+/// Takes the instruction out of the parameters of a Windows bug check, which its code gives a meaning (bug check code
+/// reference of the Windows driver documentation).
+fn bug_check_place(builder: &mut Builder) {
+    if builder.report.class != Class::Bugcheck || builder.report.ip.is_some() {
+        return;
+    }
+    let number = match builder.report.error_code.map(|code| code & 0x0fff_ffff) {
+        Some(0x1e | 0x3b | 0x7e | 0x8e) => 2,
+        Some(0x50) => 3,
+        Some(0x0a | 0xd1) => 4,
+        _ => return,
+    };
+    // `({p1},{p2},{p3},{p4})` behind the code, or parameters on lines of their own.
+    let listed = builder.report.message.split(',').nth(number - 1).map(|text| text.trim_matches([' ', ')', '}']));
+    let said = builder.value(&format!("p{number}")).or(listed.filter(|_| builder.report.message.contains(',')));
+    let address = said.and_then(|text| hex_all(text.as_bytes())).filter(|address| *address >= 0x8000_0000);
+    builder.report.ip = address;
+}
+
 fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], position: LogPosition) -> Took {
     match what {
         Use::End => {
@@ -287,7 +307,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
                 builder.registers(found);
             }
             // The name of a package marks its kernel, and stands in its frames.
-            if what == Use::Mark && builder.in_stack {
+            if what == Use::Mark && (builder.in_stack || !builder.has_stack()) {
                 frames::frames(line, false).into_iter().for_each(|frame| builder.frame(frame, position));
             }
         }
