@@ -695,5 +695,5 @@ impl Recogniser {
 
 /// Whether a line is one that a program prints, or source text.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
-    program::is_of_program(line) || program::is_source(line)
+    program::is_of_program(line) || program::is_source(line) || program::is_tagged(line)
 }
