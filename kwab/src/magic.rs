@@ -10,6 +10,8 @@ pub(crate) enum Packing {
     Gzip,
     /// Zstandard (RFC 8878).
     Zstd,
+    /// zlib (RFC 1950).
+    Zlib,
 }
 
 impl Packing {
@@ -18,6 +20,7 @@ impl Packing {
         match self {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
+            Self::Zlib => "zlib",
         }
     }
 
@@ -26,6 +29,7 @@ impl Packing {
         match self {
             Self::Gzip => "gzip -dc FILE | kwab inspect - reads it",
             Self::Zstd => "zstd -dc FILE | kwab inspect - reads it",
+            Self::Zlib => "pigz -dcz FILE | kwab inspect - reads it",
         }
     }
 
@@ -34,6 +38,7 @@ impl Packing {
         match self {
             Self::Gzip => "gzip -dc FILE unpacks it",
             Self::Zstd => "zstd -dc FILE unpacks it",
+            Self::Zlib => "pigz -dcz FILE unpacks it",
         }
     }
 }
@@ -140,9 +145,18 @@ pub(crate) fn kind(head: &[u8]) -> Kind {
     let text = percent_of_text(head);
     if text >= LEAST_TEXT || SIGNS.iter().any(|sign| memchr::memmem::find(head, sign).is_some()) {
         Kind::Text
+    } else if is_zlib(head) {
+        Kind::Packed(Packing::Zlib)
     } else {
         Kind::Binary { text }
     }
+}
+
+/// The two bytes of a zlib header: deflate with a window of 32 KiB, no dictionary, and a check that makes them a
+/// multiple of 31 (RFC 1950, 2.2). They are a letter and a sign in some texts.
+fn is_zlib(head: &[u8]) -> bool {
+    const DICTIONARY: u8 = 0x20;
+    matches!(head, [0x78, flags, _, ..] if flags & DICTIONARY == 0 && u16::from_be_bytes([0x78, *flags]) % 31 == 0)
 }
 
 /// An ELF file, by its type (`e_type`, System V ABI, chapter 4).
@@ -200,6 +214,8 @@ mod tests {
         {
             assert_eq!(kind(log), Kind::Text, "{log:?}");
         }
+        assert_eq!(kind(b"\x78\x9c\xf3\xcc\x53\xc8\x4d\x2d\x52\x04\0"), Kind::Packed(Packing::Zlib));
+        assert_eq!(kind(b"x^2 + y^2 is what the kernel computes\n"), Kind::Text);
         let mut noisy = vec![0xf0; 40_000];
         assert!(matches!(kind(&noisy), Kind::Binary { text: 0 }));
         noisy.extend_from_slice(b"Kernel panic - not syncing");

@@ -6,10 +6,16 @@ use std::path::Path;
 
 use crate::common::{folder, imported, kwab, log, run, text};
 use flate2::Compression;
-use flate2::write::GzEncoder;
+use flate2::write::{GzEncoder, ZlibEncoder};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    encoder.write_all(bytes).expect("a vector takes everything");
+    encoder.finish().expect("a vector takes everything")
+}
+
+fn zlib(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
     encoder.write_all(bytes).expect("a vector takes everything");
     encoder.finish().expect("a vector takes everything")
 }
@@ -47,6 +53,7 @@ fn a_log_is_the_same_plain_compressed_and_in_utf16() {
     for (name, bytes) in [
         ("x.gz", gzip(&plain)),
         ("two.gz", members),
+        ("x.zz", zlib(&plain)),
         ("x.zst", zstd(&plain)),
         ("two.zst", frames),
         ("le.log", utf16(&plain, false, true)),

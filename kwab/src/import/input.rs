@@ -1,15 +1,15 @@
 //! Tells what an input is by its first bytes, and makes a log of one that is compressed or in UTF-16.
 //!
-//! gzip and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is not text is refused by
-//! its name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`] allows
-//! ends there: what was unpacked before is imported, and [`LogInput::problem`] says why it is not more.
+//! gzip, zlib and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is not text is
+//! refused by its name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`]
+//! allows ends there: what was unpacked before is imported, and [`LogInput::problem`] says why it is not more.
 
 use std::cell::{Cell, RefCell};
 use std::io::{self, Cursor, Read};
 use std::rc::Rc;
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
-use flate2::read::MultiGzDecoder;
+use flate2::read::{MultiGzDecoder, ZlibDecoder};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -168,6 +168,7 @@ struct Unpacked<R: Read> {
 enum Decoder<R: Read> {
     Gzip(Box<MultiGzDecoder<R>>),
     Zstd(Box<Zstd<R>>),
+    Zlib(Box<ZlibDecoder<R>>),
     Ended,
 }
 
@@ -178,6 +179,7 @@ impl<R: Read> Unpacked<R> {
         let decoder = match packing {
             Packing::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(input))),
             Packing::Zstd => Decoder::Zstd(Box::new(Zstd::new(input))),
+            Packing::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(input))),
         };
         Self { decoder, packing, read, given: 0, problem }
     }
@@ -216,6 +218,7 @@ impl<R: Read> Read for Decoder<R> {
         match self {
             Self::Gzip(decoder) => decoder.read(bytes),
             Self::Zstd(decoder) => decoder.read(bytes),
+            Self::Zlib(decoder) => decoder.read(bytes),
             Self::Ended => Ok(0),
         }
     }

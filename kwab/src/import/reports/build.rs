@@ -331,7 +331,9 @@ impl Builder {
     /// Fills the placeholders of the title.
     fn headline(&self) -> String {
         let mut line = self.title.clone();
-        let function = self.report.function.clone();
+        // Other kernels may tell no more than the module.
+        let module = || self.value("module").filter(|_| self.report.family != "linux").map(str::to_owned);
+        let function = self.report.function.clone().or_else(module);
         for (name, value) in [("function", function.as_deref()), ("message", Some(self.report.message.as_str()))] {
             let value = self.value(name).filter(|_| name != "function").or(value);
             if let Some(value) = value {

@@ -28,7 +28,14 @@ pub(super) fn opening<'t, 'l>(
     if let Some((opening, captures)) = text.strip_prefix(b"\"").and_then(|text| dialects.opens(text)) {
         return Some((dialect::Opening { weak: true, ..opening.clone() }, Some(captures)));
     }
-    let said = deadly::deadly(text).map(|(class, bare)| (class, bare == text && deadly::is_title(class, bare)));
+    // The heading of an issue, which has the report below.
+    if let Some((opening, captures)) = title(text).filter(|_| !is_open).and_then(|text| dialects.opens(text)) {
+        return Some((dialect::Opening { weak: true, ..opening.clone() }, Some(captures)));
+    }
+    let heading = title(text).filter(|_| !is_open && !linux);
+    let text = heading.unwrap_or(text);
+    let is_prose = |class, bare: &[u8]| heading.is_some() || bare == text && deadly::is_title(class, bare);
+    let said = deadly::deadly(text).map(|(class, bare)| (class, is_prose(class, bare)));
     // A report that is open reads such a line as one of its own.
     let mentioned = || deadly::mentions(text).filter(|_| !is_open && !linux);
     let said = said.or_else(|| mentioned().map(|class| (class, true)));
@@ -80,11 +87,19 @@ pub(super) fn is_text_of(builder: &Builder, found: &linux::Found<'_, '_>, positi
         && report.registers.is_empty()
 }
 
+/// Bytes before a shown carriage return: the name of a host.
+const LONGEST_HOST: usize = 80;
+
 /// A line without the marks by which Markdown sets it as code or in bold and a mail of differences as new, and without
 /// the level that a logger pads with blanks: `ERROR        EXCEPTION: Page Fault`.
 pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     const LEVELS: [&[u8]; 8] = [b"ERROR", b"TRACE", b"FATAL", b"PANIC", b"DEBUG", b"CRITICAL", b"WARN", b"INFO"];
     let text = text.strip_prefix(b"+").filter(|rest| rest.starts_with(b"#")).unwrap_or(text);
+    // The carriage return before a panic of illumos, as syslogd shows it: `host ^Mpanic[cpu3]/thread=`.
+    // A page made a link of the count of an oops: `[SMP (#1]) CPU 0`.
+    let text = text.strip_prefix(b"(#1]) ").unwrap_or(text);
+    let caret = memchr::memmem::find(&text[..text.len().min(LONGEST_HOST)], b"^Mpanic[cpu");
+    let text = caret.map_or(text, |at| &text[at + 2..]);
     let text = match text.strip_prefix(b"`") {
         Some(rest) if !rest.starts_with(b"`") => rest.strip_suffix(b"`").unwrap_or(rest),
         _ => text,
@@ -107,14 +122,37 @@ pub(super) fn end_of_panic(text: &[u8]) -> Option<&[u8]> {
 /// How the line begins by which KFENCE shows an object.
 pub(super) const KFENCE_OBJECT: &[u8] = b"kfence-#";
 
-/// A report of KFENCE that begins with the object, its first lines being lost.
-pub(super) fn of_object(text: &[u8], position: LogPosition) -> Option<Builder> {
-    let shown = text.starts_with(KFENCE_OBJECT) && has(text, b"size=");
-    shown.then(|| {
-        let mut builder = Builder::new("linux", Class::Kfence, "KFENCE in {function}", position);
+/// Lines that only one kind of report has, by two texts that each holds: what a report tells that lost its first lines.
+/// A report of the last kind, whose stack says no more than others have said, needs one.
+const ONLY_OF: [(&[u8], &[u8], Class, &str); 7] = [
+    (b"kthread starved for ", b" jiffies!", Class::RcuStall, "INFO: rcu detected stall in {function}"),
+    (b"page dumped because: ", b"nonzero ", Class::BadPage, "BUG: Bad page state in {function}"),
+    (b"page dumped because: ", b"PAGE_FLAGS_CHECK", Class::BadPage, "BUG: Bad page state in {function}"),
+    (b"page dumped because: ", b"kasan: bad access", Class::Kasan, "KASAN in {function}"),
+    (b"The buggy address ", b"belongs to the object at", Class::Kasan, "KASAN in {function}"),
+    (b"memory: usage ", b", failcnt ", Class::OomKill, "out of memory of a group"),
+    (KFENCE_OBJECT, b"size=", Class::Kfence, "KFENCE in {function}"),
+];
+
+/// A report that lost its first lines and begins with a line of [`ONLY_OF`]; whether it is one only with a stack.
+pub(super) fn of_cut(text: &[u8], position: LogPosition) -> Option<(Builder, bool)> {
+    const LONGEST: usize = 200;
+    let fits = |begin: &[u8], inner: &[u8]| match begin.first() {
+        // Behind the name of the grace period: `rcu: rcu_sched kthread starved for 12 jiffies!`.
+        Some(b'k') if begin != KFENCE_OBJECT => text.starts_with(b"rcu") && has(text, begin) && has(text, inner),
+        _ => text.starts_with(begin) && has(text, inner),
+    };
+    let row = ONLY_OF.iter().find(|(begin, inner, ..)| text.len() < LONGEST && fits(begin, inner));
+    row.map(|(_, _, class, title)| {
+        let mut builder = Builder::new("linux", *class, title, position);
         builder.report.message = super::words::text(text);
-        builder
+        (builder, *class == Class::Kfence)
     })
+}
+
+/// For each line of [`ONLY_OF`] the texts that it holds.
+pub(super) fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    ONLY_OF.iter().map(|(begin, inner, ..)| vec![begin.to_vec(), inner.to_vec()])
 }
 
 /// The text of a Markdown heading, as an issue has it that is titled with the first line of its report.

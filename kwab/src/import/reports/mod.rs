@@ -65,7 +65,7 @@ const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack li
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON, an object of KFENCE.
-const OWN_NEEDLES: [&[u8]; 16] = [
+const OWN_NEEDLES: [&[u8]; 15] = [
     b"Linux version ",
     b"------------[ cut here ]",
     b"8<--- cut here",
@@ -81,7 +81,6 @@ const OWN_NEEDLES: [&[u8]; 16] = [
     head::END_OF_OOPS.0,
     head::COUNTERS[0],
     clean::PANIC_STRING,
-    head::KFENCE_OBJECT,
 ];
 
 /// What a line is.
@@ -120,7 +119,9 @@ const WEAK_FRAMES: usize = 2;
 impl Open {
     /// Whether what was read is worth a report.
     fn is_report(&self) -> bool {
-        (!self.orphan || (self.builder.has_stack() || self.builder.report.location.is_some()) && !self.is_injected())
+        let report = &self.builder.report;
+        let located = || report.location.is_some() || linux::lost::is_in_module(report);
+        (!self.orphan || (self.builder.has_stack() || located()) && !self.is_injected())
             && (!self.weak || self.has_evidence())
     }
 
@@ -220,7 +221,10 @@ impl Recogniser {
     /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
     pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
         let own = deadly::needles().chain(OWN_NEEDLES).chain(OF_PROCESS).chain(reflow::BEGINNINGS).chain(head::OF_RUST);
-        linux::needles().chain(self.dialects.needles()).chain(own.map(|text| vec![text.to_vec()]))
+        linux::needles()
+            .chain(self.dialects.needles())
+            .chain(head::needles())
+            .chain(own.map(|text| vec![text.to_vec()]))
     }
 
     /// Whether a line may have to be unpacked before it can be searched for [`Self::needles`].
@@ -578,10 +582,10 @@ impl Recogniser {
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
         let is_process = text.starts_with(b"Process ") && OF_PROCESS.iter().any(|mark| words::has(text, mark));
-        if let Some(mut builder) = head::of_object(text, position) {
+        if let Some((mut builder, orphan)) = head::of_cut(text, position) {
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
-            self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
+            self.push(Open { builder, reader: Reader::Linux, orphan, of_program: false, weak: false });
             return Role::Console;
         }
         if is_task || is_process || (faulted() || linux::lost::is_of_report(text)) && !again() {
@@ -691,5 +695,5 @@ impl Recogniser {
 
 /// Whether a line is one that a program prints, or source text.
 pub(super) fn is_foreign(line: &[u8]) -> bool {
-    program::is_of_program(line) || program::is_source(line)
+    program::is_of_program(line) || program::is_source(line) || program::is_tagged(line)
 }

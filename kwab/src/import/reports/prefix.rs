@@ -264,7 +264,9 @@ fn stamp(text: &[u8]) -> Option<&[u8]> {
     if let Some((_, rest)) = seconds(text) {
         // `1276.705430:   <1> text` of a kernel that was read out of memory.
         let levelled = |rest: &&[u8]| rest.trim_ascii_start().starts_with(b"<");
-        let known = rest.strip_prefix(b"] ").or_else(|| rest.strip_prefix(b":").filter(levelled));
+        // `12.345678][T123] text`: the caller stands behind it.
+        let caller = rest.strip_prefix(b"]").filter(|rest| rest.starts_with(b"[T") || rest.starts_with(b"[C"));
+        let known = rest.strip_prefix(b"] ").or(caller).or_else(|| rest.strip_prefix(b":").filter(levelled));
         // `1730891594.123456 host kernel: text`.
         return known.or_else(|| host(rest.strip_prefix(b" ")?));
     }

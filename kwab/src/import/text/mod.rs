@@ -31,6 +31,10 @@ const DEATHS: &[&[u8]] = &[
     b"ta panicked with code",
 ];
 
+/// Words by which a healthy kernel, and prose, speak of panics.
+const SETTINGS: &[&[u8]] =
+    &[b"panic timeout", b"kernel panics", b"kernel panic timeout", b"panic=", b"panic collector"];
+
 /// Texts of which every line holds one that [`announces_death`], [`linux::alarm`], [`linux::segfault`] or
 /// [`kernel::fault_notice`] or [`kernel::killed_for_memory`] knows, in upper or lower case.
 pub fn needles() -> impl Iterator<Item = &'static [u8]> {
@@ -48,7 +52,8 @@ pub fn announces_death(text: &[u8]) -> bool {
         return false;
     }
     let lower = text.to_ascii_lowercase();
-    DEATHS.iter().any(|words| memchr::memmem::find(&lower, words).is_some())
+    let settings = SETTINGS.iter().any(|words| memchr::memmem::find(&lower, words).is_some());
+    !settings && DEATHS.iter().any(|words| memchr::memmem::find(&lower, words).is_some())
 }
 
 #[cfg(test)]
@@ -61,6 +66,9 @@ mod tests {
             "sd 0:0:0:0: [sda] unrecoverable error, sector 12",
             "audit: ANOM_ABEND comm=demo reason=\"general protection fault\"",
             "IDT: double fault handler installed",
+            "Kernel panic timeout is 10 seconds",
+            "When the kernel panics you are dropped into the debugger:",
+            "Nov  6 12:13:14 host demo[97]: panic: runtime error",
         ] {
             assert!(!announces_death(line.as_bytes()), "{line}");
         }

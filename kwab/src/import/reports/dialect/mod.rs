@@ -385,7 +385,7 @@ impl Dialects {
         let given = || self.given.iter().flat_map(|row| row.prefix.iter());
         // What begins with a capture may begin with anything.
         let begins = |text: &Text| text.trim_start().bytes().next().is_some_and(|first| first == b'{' || first == byte);
-        matches!(byte, b'[' | b'(' | b'<' | b'C' | b'E' | b'W' | b'0'..=b'9') || given().any(begins)
+        matches!(byte, b'[' | b'(' | b'<' | b'C' | b'E' | b'W' | b'c' | b'0'..=b'9') || given().any(begins)
     }
 
     /// For each template that opens a report the texts that every line which it opens one with holds.

@@ -254,6 +254,8 @@ pub fn refine(builder: &mut Builder) {
         report.class = Class::Exception;
         builder.title = format!("{kind} fault");
     }
+    bug_check_place(builder);
+    place_of_caller(builder);
     let told = super::super::words::place_in(&builder.report.message);
     if matches!(builder.report.class, Class::Assertion | Class::Panic) {
         builder.report.source = builder.report.source.take().or(told);
@@ -272,6 +274,62 @@ pub fn refine(builder: &mut Builder) {
     }
 }
 
+/// Takes the position that stands below a frame, `at kernel/src/mm.rs:44:9`; says whether the line is one.
+fn is_place_of_frame(builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
+    let place =
+        captures.text("file").zip(captures.dec("line")).filter(|_| line.starts_with(b"at ") && builder.in_stack);
+    let Some((place, frame)) = place.zip(builder.last_frame().filter(|frame| frame.source.is_none())) else {
+        return false;
+    };
+    frame.source = Some(place);
+    true
+}
+
+/// Whether a file belongs to Rust's own libraries or to a dependency that Cargo fetched.
+fn is_fetched(file: &str) -> bool {
+    const FOLDERS: [&str; 5] =
+        ["library/core/", "library/alloc/", "library/std/", "/registry/src/", "/.cargo/git/checkouts/"];
+    file.starts_with("/rustc/") || FOLDERS.iter().any(|folder| file.contains(folder))
+}
+
+/// Gives a panic in a library the position of the kernel's own code that called it, where the backtrace has one.
+fn place_of_caller(builder: &mut Builder) {
+    let report = &builder.report;
+    let Some(library) = report.source.clone().filter(|(file, _)| is_fetched(file)) else { return };
+    let crash = report.stacks.iter().find(|stack| stack.kind == StackKind::Crash);
+    let own = |frame: &&Frame| {
+        let foreign = frame.source.as_ref().is_none_or(|(file, _)| is_fetched(file));
+        !foreign && frame.symbol.as_deref().is_none_or(|name| !is_skipped(name))
+    };
+    let caller = crash.and_then(|stack| stack.frames.iter().find(own)).and_then(|frame| frame.source.clone());
+    let Some((file, line)) = caller else { return };
+    builder.note(format!("the panic is raised at {}:{}", library.0, library.1));
+    if builder.value("file").is_some() {
+        builder.values.retain(|(name, _)| name != "file");
+        builder.say("file", format!("{file}:{line}"));
+    }
+    builder.report.source = Some((file, line));
+}
+
+/// Takes the instruction out of the parameters of a Windows bug check, which its code gives a meaning (bug check code
+/// reference of the Windows driver documentation).
+fn bug_check_place(builder: &mut Builder) {
+    if builder.report.class != Class::Bugcheck || builder.report.ip.is_some() {
+        return;
+    }
+    let number = match builder.report.error_code.map(|code| code & 0x0fff_ffff) {
+        Some(0x1e | 0x3b | 0x7e | 0x8e) => 2,
+        Some(0x50) => 3,
+        Some(0x0a | 0xd1) => 4,
+        _ => return,
+    };
+    // `({p1},{p2},{p3},{p4})` behind the code, or parameters on lines of their own.
+    let listed = builder.report.message.split(',').nth(number - 1).map(|text| text.trim_matches([' ', ')', '}']));
+    let said = builder.value(&format!("p{number}")).or(listed.filter(|_| builder.report.message.contains(',')));
+    let address = said.and_then(|text| hex_all(text.as_bytes())).filter(|address| *address >= 0x8000_0000);
+    builder.report.ip = address;
+}
+
 fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[u8], position: LogPosition) -> Took {
     match what {
         Use::End => {
@@ -279,6 +337,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
             builder.in_stack = false;
             return Took::End;
         }
+        Use::Line if is_place_of_frame(builder, captures, line) => {}
         Use::Line | Use::Mark => {
             builder.marked |= what == Use::Mark;
             said(builder, captures);
@@ -287,7 +346,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
                 builder.registers(found);
             }
             // The name of a package marks its kernel, and stands in its frames.
-            if what == Use::Mark && builder.in_stack {
+            if what == Use::Mark && (builder.in_stack || !builder.has_stack()) {
                 frames::frames(line, false).into_iter().for_each(|frame| builder.frame(frame, position));
             }
         }

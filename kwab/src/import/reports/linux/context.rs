@@ -232,6 +232,8 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
 /// Keeps the first location of the failure.
 fn located(builder: &mut Builder, rest: &[u8], position: LogPosition) {
     // `RIP: 0010:foo include/x.h:12 [inline]` names an inlined call; the next line has the function.
+    // A page made a link of the address: `[ [<ffffffff81001234>](<ffffffff81001234>]) demo+0x13/0x20`.
+    let rest = after(rest, b">]) ").unwrap_or(rest);
     let found: Option<Frame> = frame::frames(rest, true).into_iter().next();
     let found = found.filter(|frame| !frame.inline).or_else(|| frame::of_package(rest));
     if let Some(found) = found {

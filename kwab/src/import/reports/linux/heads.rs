@@ -299,12 +299,14 @@ pub const HEADS: &[Head] = &[
         Opens,
         "BUG: soft lockup in {function}",
         &[
-            "watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for {} [{task}]",
-            "NMI watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for {} [{task}]",
-            "BUG: soft lockup - CPU#{cpu:dec} stuck for {} [{task}]",
+            "watchdog: BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
+            "NMI watchdog: BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
+            "BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
             "watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "NMI watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "BUG: soft lockup - CPU#{cpu:dec} stuck for",
+            // Behind other words.
+            "{}BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
             "watchdog: BUG: soft lockup",
             "NMI watchdog: BUG: soft lockup",
             "BUG: soft lockup detected on CPU#{cpu:dec}",

@@ -5,7 +5,7 @@ use super::super::build::Builder;
 use super::super::class::Class;
 use super::super::frame;
 use super::super::function::plain;
-use super::super::report::{AccessKind, Arch, Frame};
+use super::super::report::{AccessKind, Arch, Frame, Report};
 use super::super::words::has;
 use super::{NULL, PAGING};
 
@@ -77,6 +77,10 @@ pub fn tell(builder: &mut Builder) {
     if builder.report.class == Class::Oops && builder.title == "bad access in {function}" {
         builder.report.class = Class::PageFault;
     }
+    // The line of the kill alone: nothing tells who asked for memory.
+    if builder.report.class == Class::OomKill && builder.report.comm.is_none() {
+        builder.report.comm = builder.value("victim").map(str::to_owned);
+    }
     // A grace period that waits for its own thread alone names no stalled processor.
     if builder.report.class == Class::RcuStall {
         let detector = builder.value("detector").and_then(|cpu| cpu.parse().ok());
@@ -110,6 +114,11 @@ fn is_row(name: &str, row: &str) -> bool {
     name == row || row.len() > 6 && name.starts_with(row)
 }
 
+/// Whether registers show an instruction of a 32-bit kernel, or of a module of it, that has no symbol.
+pub fn is_in_module(report: &Report) -> bool {
+    report.ip.is_some_and(|ip| (0xbf00_0000..1 << 32).contains(&ip)) && !report.registers.is_empty()
+}
+
 /// Bytes of a line that may be a frame.
 const LONGEST_FRAME: usize = 300;
 
@@ -118,7 +127,9 @@ pub fn is_of_report(line: &[u8]) -> bool {
     if line.len() > LONGEST_FRAME || !has(line, OFFSET) {
         return false;
     }
-    let found = frame::frames(line, false).into_iter().next().filter(|frame| !frame.guess);
+    // A kernel that guesses every frame guesses that of its panic.
+    let panics = |frame: &Frame| frame.symbol.as_deref() == Some("panic");
+    let found = frame::frames(line, false).into_iter().next().filter(|frame| !frame.guess || panics(frame));
     found
         .and_then(|frame| frame.symbol)
         .is_some_and(|name| REPORTERS.iter().any(|(rows, ..)| rows.iter().any(|row| is_row(plain(&name), row))))

@@ -155,7 +155,8 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     if let Some(comm) = captures.text("comm").filter(|_| report.class != Class::Oops) {
         report.comm.get_or_insert(comm);
     }
-    let who = captures.get("task").and_then(|who| task(who, b':').or_else(|| task(who, b'/')));
+    let named = |who: &[u8]| task(who, b':').or_else(|| task(who, b'/'));
+    let who = captures.get("task").and_then(|who| named(bracketed(line, who)).or_else(|| named(who)));
     match who {
         Some((comm, pid)) => {
             let comm = Some(comm.trim_start_matches("process ").to_string());
@@ -170,6 +171,14 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     if found.head.class == Class::RcuStall && has(line, b"{ ") {
         builder.report.cpu = builder.report.cpu.or(dec_after(line, b"{ "));
     }
+}
+
+/// What stands in brackets at the end of a line, where a capture that begins there ends at the first bracket that closes:
+/// a thread's name may have brackets of its own, `[runc:[1:CHILD]:123]`.
+fn bracketed<'l>(line: &'l [u8], capture: &'l [u8]) -> &'l [u8] {
+    let begin = memchr::memmem::rfind(line, capture).unwrap_or(line.len());
+    let end = memchr::memrchr(b']', line).filter(|end| *end > begin);
+    end.map_or(capture, |end| &line[begin..end])
 }
 
 /// The address whose shadow byte lies at an address that x86-64 cannot map: KASAN looked there before the access.

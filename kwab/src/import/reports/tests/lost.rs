@@ -216,3 +216,55 @@ fn reports_of_linux_that_say_little_are_read() {
         only("[  171.661488] RIP: demo_free+0x13a/0x180 RSP: ffff9a69c1b1fd38\n[  171.661875] ---[ end trace 4 ]---\n");
     assert_eq!((end.class, end.function.as_deref()), (Class::Oops, Some("demo_free")));
 }
+
+/// Shapes: kernel/rcu/tree_stall.h, mm/debug.c, mm/memcontrol.c, mm/kasan/report.c, of which the first lines are lost
+#[test]
+fn a_line_that_one_kind_of_report_has_opens_a_cut_one() {
+    for (line, class) in [
+        (
+            "rcu: rcu_preempt kthread starved for 16758 jiffies! g-951 f0x2 RCU_GP_WAIT_FQS(5) ->state=0x0",
+            Class::RcuStall,
+        ),
+        ("page dumped because: nonzero _refcount", Class::BadPage),
+        ("memory: usage 1048576kB, limit 1048576kB, failcnt 141", Class::OomKill),
+        ("The buggy address belongs to the object at ffff2a6807684780", Class::Kasan),
+    ] {
+        let log = format!("[   12.000001] {line}\n[   12.000002] Modules linked in: demo\n");
+        assert_eq!(only(&log).class, class, "{line}");
+    }
+    let whole = "[   12.000001] BUG: Bad page state in process demo  pfn:46c479\n\
+                 [   12.000002] page:ffffea00 refcount:0 mapcount:0\n\
+                 [   12.000003] page dumped because: nonzero _refcount\n";
+    assert_eq!(only(whole).comm.as_deref(), Some("demo"));
+    let kill = "[  518.050606] Out of memory: Killed process 15784 (demo) total-vm:11964kB, anon-rss:4288kB\n";
+    assert_eq!(only(kill).comm.as_deref(), Some("demo"));
+}
+
+/// Shapes: kernel/watchdog.c as typed from a screen and as a title; a page that made links of addresses; arm's registers
+#[test]
+fn lines_that_people_and_pages_changed_are_read() {
+    for line in [
+        "kernel:[ 4071.489871] watchdog: BUG: soft lockup. - CPU#7 stuck for 28s! -[demo:[1:CHILD]:864]",
+        "My node says kernel:NMI watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [demo:[1:CHILD]:864]",
+    ] {
+        let report = only(&format!("{line}\n"));
+        assert_eq!(report.class, Class::SoftLockup, "{line}");
+        assert_eq!((report.cpu, report.comm.as_deref(), report.pid), (Some(7), Some("demo:[1:CHILD]"), Some(864)));
+    }
+    let linked = only(
+        "[    0.012400] kernel BUG at arch/x86/demo.c:322!\n[    0.012409] invalid opcode: 0000 [SMP \n\
+         [    0.012416](#1]) CPU 3 \n[    0.012429] Pid: 1, comm: demo Not tainted 3.2.7 #1  \n\
+         [    0.012438] RIP: e030:[ [<ffffffff8143a229>](<ffffffff8143a229>]) demo_context+0x263/0x280\n",
+    );
+    assert_eq!((linked.function.as_deref(), linked.cpu), (Some("demo_context"), Some(3)));
+    let cut = only(
+        "1717.272016][T500572] CPU: 5 PID: 572 Comm: demo Tainted: G S      W  OE     5.15.180 #1\n\
+         [ 1717.272025][T500572] pc : mutex_lock+0x34/0x178\n[ 1717.272034][T500572] lr : demo_lseek+0x38/0xc8\n",
+    );
+    assert_eq!((cut.cpu, cut.comm.as_deref()), (Some(5), Some("demo")));
+    let module = "[  531.834458] PC is at 0xbfa58b9c\n[  531.834488] LR is at demo_copy+0x384/0x574 [demo]\n\
+                  [  531.835145] pc : [<bfa58b9c>]    lr : [<bf21cb90>]    psr: 60000013\n\
+                  [  531.835171] sp : dc985e50  ip : c696a080  fp : c0c2f02c\n";
+    assert_eq!(only(module).ip, Some(0xbfa5_8b9c));
+    assert!(reports(&module.replace("bfa58b9c", "76f58b9c")).is_empty());
+}
