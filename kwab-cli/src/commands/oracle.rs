@@ -44,14 +44,30 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     if is_stdio(&arguments.good) && is_stdio(&arguments.bad) {
         bail!("only one of the runs can come from stdin");
     }
+    let recorded = RecordedPaths::of(arguments)?;
     let good = open(&arguments.good)?;
-    let bad = open(&arguments.bad)?;
-    let options = CompareOptions { program: arguments.program.clone() };
-    let mut report = compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options);
+    let bad = match is_silent(&arguments.bad) && recorded.is_some() {
+        true => Trace::silent(),
+        false => open(&arguments.bad)?,
+    };
+    let compared = |from_init| {
+        let options = CompareOptions { program: arguments.program.clone(), from_init };
+        compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options)
+    };
+    let mut report = compared(false);
     if let Some(kernel) = &arguments.symbols {
         let image = Arc::new(image(kernel)?);
-        match arguments.recorded.good_paths.as_deref().zip(arguments.recorded.bad_paths.as_deref()) {
-            Some(paths) => follow(arguments, &image, paths, &mut report)?,
+        match &recorded {
+            Some(recorded) => {
+                recorded.follow(&image, &mut report);
+                if report.verdict == Verdict::Same && report.partings.is_empty() {
+                    // The machine may have gone wrong beside the program.
+                    let mut whole = compared(true);
+                    recorded.follow(&image, &mut whole);
+                    let is_found = whole.verdict == Verdict::Differs || !whole.partings.is_empty();
+                    report = if is_found { whole } else { report };
+                }
+            }
             None => report.name_functions(Arc::clone(&image)),
         }
         // Recordings of other runs than these have none of their calls.
@@ -74,14 +90,35 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     }))
 }
 
-/// Adds where the recorded paths part.
-fn follow(arguments: &Oracle, bad: &Image, paths: (&Path, &Path), report: &mut OracleReport) -> Result<()> {
-    let other = arguments.recorded.good_symbols.as_deref().map(image).transpose()?;
-    let (of_good, of_bad) = (read_paths(paths.0)?, read_paths(paths.1)?);
-    let again = arguments.recorded.again_paths.iter().map(|path| read_paths(path)).collect::<Result<Vec<_>>>()?;
-    let good = Recorded { paths: &of_good, image: other.as_ref().unwrap_or(bad) };
-    report.follow_paths(good, Recorded { paths: &of_bad, image: bad }, &again);
-    Ok(())
+/// The recordings of paths that the command line names.
+struct RecordedPaths {
+    good: Paths,
+    bad: Paths,
+    again: Vec<Paths>,
+    /// The image of the kernel of the good run, if it is another.
+    other: Option<Image>,
+}
+
+impl RecordedPaths {
+    fn of(arguments: &Oracle) -> Result<Option<Self>> {
+        let files = &arguments.recorded;
+        let paths = files.good_paths.as_deref().zip(files.bad_paths.as_deref()).filter(|_| arguments.symbols.is_some());
+        let Some((good, bad)) = paths else { return Ok(None) };
+        let again = files.again_paths.iter().map(|path| read_paths(path)).collect::<Result<Vec<_>>>()?;
+        let other = files.good_symbols.as_deref().map(image).transpose()?;
+        Ok(Some(Self { good: read_paths(good)?, bad: read_paths(bad)?, again, other }))
+    }
+
+    /// Adds where the paths part.
+    fn follow(&self, bad: &Image, report: &mut OracleReport) {
+        let good = Recorded { paths: &self.good, image: self.other.as_ref().unwrap_or(bad) };
+        report.follow_paths(good, Recorded { paths: &self.bad, image: bad }, &self.again);
+    }
+}
+
+/// Whether a log has no byte: a machine that died before its first word still leaves paths.
+fn is_silent(log: &Path) -> bool {
+    std::fs::metadata(log).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
 }
 
 fn image(kernel: &Path) -> Result<Image> {

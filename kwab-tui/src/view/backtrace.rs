@@ -1,6 +1,6 @@
 //! Who called whom: the trace of the death with inlined frames, then every other processor and task, code beside each.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use kwab::analysis::text as of_bytes;
 use kwab::analysis::{Context, TraceFrame, View as Space, stacks};
@@ -200,13 +200,15 @@ impl Traces<'_, '_, '_> {
             return vec![Line::of(Tone::Dim, "code is shown beside the first 2,000 frames only")];
         }
         let mut lines = Vec::new();
+        let mut doubts = BTreeSet::new();
         for function in &frame.functions {
-            if let (Some(file), Some(line)) = (&function.file, function.line)
-                && let Some(source) = self.sources.line(file, line)
-            {
+            let (Some(file), Some(line)) = (&function.file, function.line) else { continue };
+            if let Some(source) = self.sources.line(file, line, function.version) {
                 lines.push(Line::of(Tone::Dim, format!("{line:>5}  ")).and(Tone::Plain, source.trim_end()));
             }
+            doubts.extend(self.sources.doubt(file, function.version).map(|why| format!("{file} {why}")));
         }
+        lines.extend(doubts.into_iter().map(|why| Line::of(Tone::Care, why)));
         lines.extend(disassembly(frame.ip, pid, space, self.ctx));
         lines
     }

@@ -153,7 +153,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::symbols::SourceFrame;
+    use crate::symbols::{SourceFrame, SourceVersion};
     use crate::unwind::Trust;
 
     fn frame(functions: &[(&str, u32)]) -> TraceFrame {
@@ -161,6 +161,7 @@ mod tests {
         let source = |(at, (name, line)): (usize, &(&str, u32))| SourceFrame {
             function: Some(Arc::from(*name)),
             file: Some(Arc::from("kernel/src/mm/map.rs")),
+            version: SourceVersion::Unknown,
             line: Some(*line),
             inlined: at < last,
             machinery: false,

@@ -31,6 +31,8 @@ const PATH_BYTES: usize = 16;
 pub struct CompareOptions {
     /// The program; without it the first that the good run executes.
     pub program: Option<String>,
+    /// Compare from init on, which all programs of a recorded machine come from, though both runs execute the program.
+    pub from_init: bool,
 }
 
 /// Compares two runs, which are called `good` and `bad` in the report after these paths.
@@ -61,12 +63,13 @@ pub fn compare(good: (&str, &Trace), bad: (&str, &Trace), options: &CompareOptio
     let other =
         bad.1.root(report.program.as_deref()).or_else(|| bad.1.root(base(report.program.as_deref()?).as_deref()));
     // A kernel that goes wrong before the program begins goes wrong in what led to it.
-    let (root, other) = match (other, good.1.first(), bad.1.first()) {
+    let (root, other) = match (other.filter(|_| !options.from_init), good.1.first(), bad.1.first()) {
         (Some(other), ..) => (root, other),
-        (None, Some(first), Some(other)) => {
+        (None, Some(first), Some(from)) => {
             let program = report.program.take().unwrap_or_default();
-            report.bad.gaps.push(format!("{program} is not executed in this run: compared from the first thread on"));
-            (first, other)
+            let why = if other.is_some() { "does the same in both runs" } else { "is not executed in this run" };
+            report.bad.gaps.push(format!("{program} {why}: compared from the first thread on"));
+            (first, from)
         }
         _ => return report,
     };

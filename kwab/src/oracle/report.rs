@@ -10,7 +10,7 @@ use serde::Serialize;
 use super::trace::Origin;
 
 /// The version of the form.
-pub const SCHEMA: u32 = 3;
+pub const SCHEMA: u32 = 4;
 
 /// What `kwab oracle --json` prints.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
@@ -86,6 +86,8 @@ pub struct Parting {
     pub place: String,
     /// Whether both runs came to the same code, and only how often it ran differs.
     pub times_only: bool,
+    /// The function that ran last before the order of the code that ran differs, when that is known: it decided.
+    pub decided: Option<String>,
     /// The function that it had called last, when what that answered decided: no further line ran in between.
     pub asked: Option<String>,
     /// Functions that ran just before that, the last first.

@@ -350,7 +350,7 @@ fn a_machine_that_ended_before_the_program_began_is_compared_from_its_first_thre
         exit(2, 39, 2, ""),
     ]);
     let bad = run(&[exit(1, 0, -14, "")]);
-    let options = CompareOptions { program: Some("p".to_owned()) };
+    let options = CompareOptions { program: Some("p".to_owned()), from_init: false };
     let report = compare(("good", &good), ("bad", &bad), &options);
     let first = report.first.as_ref().expect("a difference");
     assert_eq!((first.name.as_str(), first.kind, report.program.as_deref()), ("read", DivergenceKind::Answer, None));

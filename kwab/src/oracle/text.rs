@@ -83,9 +83,15 @@ fn parts(parting: &Parting, out: &mut String) {
     let answered = if parting.alike { ", which was answered alike" } else { "" };
     let _ = writeln!(out, "\nThe paths through the kernel part in {}{answered}:", plain::line(&parting.call));
     let often = if parting.times_only { " ran more often in one of them" } else { "" };
-    let asked = parting.asked.as_ref().map(|asked| format!(", by what {} answered", plain::line(asked)));
+    let decided = parting.decided.as_ref().filter(|decided| **decided != parting.function);
+    let decided = decided.map(|decided| format!(", decided in {}", plain::line(decided)));
+    let asked = parting
+        .asked
+        .as_ref()
+        .filter(|_| decided.is_none())
+        .map(|asked| format!(", by what {} answered", plain::line(asked)));
     let (function, place) = (plain::line(&parting.function), plain::line(&parting.place));
-    let _ = writeln!(out, "  >>  {function} ({place}){often}{}", asked.unwrap_or_default());
+    let _ = writeln!(out, "  >>  {function} ({place}){often}{}", decided.or(asked).unwrap_or_default());
     for (name, list) in [("good", &parting.only_good), ("bad", &parting.only_bad)] {
         for part in list.iter().take(PARTS) {
             let lines: Vec<String> = part.lines.iter().take(LINES).map(u32::to_string).collect();

@@ -97,6 +97,13 @@ impl Trace {
         Self { origin, threads: Vec::new(), gaps: Vec::new(), index: HashMap::new() }
     }
 
+    /// The recording of a machine that printed nothing.
+    #[must_use]
+    pub fn silent() -> Self {
+        let gaps = vec!["the machine printed nothing in this run".to_owned()];
+        Self { gaps, ..Self::new(Origin::Recording) }
+    }
+
     /// Adds a row to a thread.
     pub(super) fn push(&mut self, tid: u32, at: usize, what: What) {
         let at_thread = *self.index.entry(tid).or_insert(self.threads.len());

@@ -1,12 +1,15 @@
 //! Builds the index of an ELF file: DWARF tables and symbol table, written in the layout of `layout`.
 
+use std::collections::BTreeSet;
+
 use object::Object;
 
 use super::allowance::Allowance;
-use super::dwarf::{self, Slice, Strings, Tables};
+use super::dwarf::{self, AroundDwarf, Slice, Strings, Tables};
 use super::elf::{self, Elf, ElfTask, Headers, RawSymbol};
 use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section};
 use super::names::demangle;
+use super::version;
 
 /// What an ELF file says about addresses, ready to be written.
 pub(super) struct BuildIndex<'h> {
@@ -34,6 +37,24 @@ impl ElfTask for BuildIndex<'_> {
     }
 }
 
+/// Lists the source files of an ELF file.
+pub(super) struct ListSources {
+    /// Its size in bytes.
+    pub(super) elf_size: u64,
+}
+
+impl ElfTask for ListSources {
+    type Output = BTreeSet<String>;
+
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<BTreeSet<String>> {
+        let all = elf::Sections::of(elf);
+        let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(all.get(id.name())));
+        let Some(sections) = sections.ok().filter(|_| elf.is_little_endian()) else { return Ok(BTreeSet::new()) };
+        let dwarf = sections.borrow(|bytes| Slice::new(bytes, gimli::LittleEndian));
+        Ok(dwarf::source_files(dwarf, self.elf_size, &version::read(&all.get(version::SOURCES))))
+    }
+}
+
 /// Drops symbols too far from the code for an index of both: x86 kernels link per-processor variables at address 0.
 fn keep_near_code(headers: &Headers, symbols: &mut Vec<RawSymbol>) {
     let code = headers.loads.iter().filter(|load| load.executable).map(|load| load.start).min();
@@ -52,7 +73,8 @@ fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, length: u64
         let after = code.partition_point(|(start, _)| *start <= addr);
         after.checked_sub(1).and_then(|at| code.get(at)).is_some_and(|(_, end)| addr < *end)
     };
-    let mut tables = dwarf::collect(dwarf, length, &in_code);
+    let sums = version::read(&all.get(version::SOURCES));
+    let mut tables = dwarf::collect(dwarf, &AroundDwarf { length, sums, in_code: &in_code });
     tables.left_out = tables.left_out.max(usize::from(all.is_cut()));
     tables
 }

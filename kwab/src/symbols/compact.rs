@@ -2,7 +2,7 @@
 //!
 //! What is loaded stays where it is in the file, so that program headers, code and unwind tables are untouched; every
 //! other section follows behind it, `.debug_*` compressed (gABI, "Section Compression"), and the section headers come
-//! last. One section is new, [`NAME`]: what the file was called, for the list of the store.
+//! last. New are sections such as [`NAME`]: what the file was called, for the list of the store.
 
 use std::io::Write as _;
 
@@ -20,9 +20,9 @@ use object::{U16, U32, U64};
 /// The section with the name of the file.
 pub(super) const NAME: &str = ".kwab.name";
 
-/// The image with compressed debug sections and the name of its file; `None` when it is not a little-endian ELF file of
+/// The image with compressed debug sections and these texts in sections of their own; `None` when it is not a little-endian ELF file of
 /// 64 bits, or has no section headers to say what is what.
-pub(super) fn compacted(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
+pub(super) fn compacted(bytes: &[u8], added: &[(&str, String)]) -> Option<Vec<u8>> {
     let ElfTables { header, programs, sections, strings } = ElfTables::of(bytes)?;
     let names = header.section_strings(Le, bytes, sections).ok()?;
     let mut out = bytes.get(..loaded(header, programs, sections)?)?.to_vec();
@@ -33,8 +33,7 @@ pub(super) fn compacted(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
         }
         let mut data = data(bytes, section)?.to_vec();
         if index == strings {
-            data.extend_from_slice(NAME.as_bytes());
-            data.push(0);
+            added.iter().for_each(|(name, _)| data.extend_from_slice(&[name.as_bytes(), b"\0"].concat()));
         }
         let is_debug = names.get(section.sh_name.get(Le)).is_ok_and(|name| name.starts_with(b".debug_"));
         if is_debug && !section.sh_flags.get(Le).contains(SHF_COMPRESSED) {
@@ -42,11 +41,16 @@ pub(super) fn compacted(bytes: &[u8], name: &str) -> Option<Vec<u8>> {
         }
         put(&mut out, section, &data);
     }
-    // The name of the new section is the last text of the table of names.
-    let at = headers[strings].sh_size.get(Le).checked_sub(NAME.len() as u64 + 1)?;
-    let mut named = new_section(at)?;
-    put(&mut out, &mut named, name.as_bytes());
-    headers.push(named);
+    // Their names are the last texts of the table of names.
+    let lengths = added.iter().map(|(name, _)| name.len() as u64 + 1).sum();
+    let mut at = headers[strings].sh_size.get(Le).checked_sub(lengths)?;
+    for (name, text) in added {
+        let (mut section, mut data) = (new_section(at)?, text.clone().into_bytes());
+        compress(&mut section, &mut data);
+        put(&mut out, &mut section, &data);
+        headers.push(section);
+        at += name.len() as u64 + 1;
+    }
     finish(out, header, &headers)
 }
 

@@ -4,7 +4,7 @@
 //! What a unit does not say properly costs that unit only; it is counted in [`Tables::bad_units`].
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, UnitRef};
@@ -12,6 +12,7 @@ use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, UnitRef
 use super::layout::NONE;
 use super::names::{self, demangle};
 use super::units::Units;
+use super::version::{Md5, marked};
 
 /// The bytes of a section.
 pub(super) type Slice<'a> = EndianSlice<'a, LittleEndian>;
@@ -92,17 +93,26 @@ const TEXT: u64 = 16;
 /// What a worker takes out of the allowance at once.
 const AT_ONCE: u64 = 1 << 16;
 
-/// Reads all units of `dwarf`, of an image whose file has `length` bytes; addresses for which `in_code` is false are
-/// ignored (functions the linker dropped).
-pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, length: u64, in_code: &(dyn Fn(u64) -> bool + Sync)) -> Tables {
-    let mut units = Units::of(dwarf, length);
+/// What is known of an image besides its DWARF.
+pub(super) struct AroundDwarf<'a> {
+    /// Bytes of its file.
+    pub(super) length: u64,
+    /// Checksums of source files, by path.
+    pub(super) sums: HashMap<String, Md5>,
+    /// Whether an address is in its code; others are ignored (functions the linker dropped).
+    pub(super) in_code: &'a (dyn Fn(u64) -> bool + Sync),
+}
+
+/// Reads all units of `dwarf`.
+pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, around: &AroundDwarf<'_>) -> Tables {
+    let mut units = Units::of(dwarf, around.length);
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(units.len().max(1));
-    let mut parts = read_all(&units, threads, in_code);
+    let mut parts = read_all(&units, threads, around);
     if units.is_spent() {
         // Which units cost too much depends on which came first: one worker takes them in the order of the file.
         drop(parts);
         units.reset();
-        parts = read_all(&units, 1, in_code);
+        parts = read_all(&units, 1, around);
     }
     parts.sort_by_key(|(index, _)| *index);
     let mut tables = merge(parts.into_iter().map(|(_, part)| part));
@@ -110,19 +120,15 @@ pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, length: u64, in_code: &(dy
     tables
 }
 
-fn read_all(
-    units: &Units<Slice<'_>>,
-    threads: usize,
-    in_code: &(dyn Fn(u64) -> bool + Sync),
-) -> Vec<(usize, UnitTables)> {
+fn read_all(units: &Units<Slice<'_>>, threads: usize, around: &AroundDwarf<'_>) -> Vec<(usize, UnitTables)> {
     let next = AtomicUsize::new(0);
     std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(units, &next, in_code))).collect();
+        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(|| work(units, &next, around))).collect();
         workers.into_iter().flat_map(|worker| worker.join().unwrap_or_default()).collect()
     })
 }
 
-fn work(units: &Units<Slice<'_>>, next: &AtomicUsize, in_code: &dyn Fn(u64) -> bool) -> Vec<(usize, UnitTables)> {
+fn work(units: &Units<Slice<'_>>, next: &AtomicUsize, around: &AroundDwarf<'_>) -> Vec<(usize, UnitTables)> {
     let (mut names, mut purse) = (HashMap::new(), 0);
     let mut done = Vec::new();
     loop {
@@ -131,7 +137,7 @@ fn work(units: &Units<Slice<'_>>, next: &AtomicUsize, in_code: &dyn Fn(u64) -> b
             return done;
         }
         let (files, out) = (HashMap::new(), UnitTables::default());
-        let mut reader = UnitReader { units, in_code, names: &mut names, purse: &mut purse, files, out };
+        let mut reader = UnitReader { units, around, names: &mut names, purse: &mut purse, files, out };
         if reader.read(index).is_err() {
             reader.out.bad = true;
         }
@@ -275,7 +281,7 @@ struct UnitReader<'u, 'a> {
     units: &'u Units<Slice<'a>>,
     /// What was taken out of the allowance and is not spent.
     purse: &'u mut u64,
-    in_code: &'u dyn Fn(u64) -> bool,
+    around: &'u AroundDwarf<'u>,
     /// Names by offset of the entry that holds them, over all units of the worker.
     names: &'u mut HashMap<usize, Option<String>>,
     files: HashMap<u64, u32>,
@@ -327,7 +333,7 @@ impl<'a> UnitReader<'_, 'a> {
             self.charge(1)?;
             if let Some(mut before) = last.take() {
                 before.end = address;
-                if before.start < before.end && (self.in_code)(before.start) {
+                if before.start < before.end && (self.around.in_code)(before.start) {
                     self.charge(ROW)?;
                     self.out.lines.push(before);
                 }
@@ -387,7 +393,7 @@ impl<'a> UnitReader<'_, 'a> {
         let before = self.out.spans.len();
         entry.each_range(unit, |start, end| {
             self.charge(1)?;
-            if start < end && (self.in_code)(start) {
+            if start < end && (self.around.in_code)(start) {
                 self.charge(SPAN)?;
                 self.out.spans.push(Span { start, end, level, node });
             }
@@ -467,7 +473,7 @@ impl<'a> UnitReader<'_, 'a> {
         if let Some(&id) = self.files.get(&index) {
             return Ok(id);
         }
-        let path = render_file(unit, index);
+        let path = render_file(unit, index, &self.around.sums);
         self.charge(TEXT + path.as_ref().map_or(0, String::len) as u64)?;
         let id = path.map_or(NONE, |path| self.out.strings.intern(&path));
         self.files.insert(index, id);
@@ -526,7 +532,27 @@ impl<'a> FunctionEntry<'a> {
     }
 }
 
-fn render_file(unit: UnitRef<'_, Slice<'_>>, index: u64) -> Option<String> {
+/// The source files that the line tables of all units name, with the checksums that are recorded there or `known`.
+pub(super) fn source_files(
+    dwarf: gimli::Dwarf<Slice<'_>>,
+    length: u64,
+    known: &HashMap<String, Md5>,
+) -> BTreeSet<String> {
+    let (units, mut files) = (Units::of(dwarf, length), BTreeSet::new());
+    for unit in (0..units.len()).filter_map(|index| units.unit(index)) {
+        let Some(header) = unit.line_program.as_ref().map(gimli::IncompleteLineProgram::header) else { continue };
+        // Numbers begin at 1 before DWARF 5.
+        for index in 0..=header.file_names().len() as u64 {
+            let file = render_file(unit, index, known);
+            let fits = units.charge(1 + file.as_ref().map_or(0, |file| TEXT + file.len() as u64));
+            files.extend(file.filter(|_| fits));
+        }
+    }
+    files
+}
+
+/// The path of a source file, with its checksum if the line table has one or the image says it otherwise.
+fn render_file(unit: UnitRef<'_, Slice<'_>>, index: u64, sums: &HashMap<String, Md5>) -> Option<String> {
     let header = unit.line_program.as_ref()?.header();
     let file = header.file(index)?;
     let mut path = unit.comp_dir.map(text).unwrap_or_default();
@@ -536,7 +562,8 @@ fn render_file(unit: UnitRef<'_, Slice<'_>>, index: u64) -> Option<String> {
         push_path(&mut path, &text(unit.attr_string(directory).ok()?));
     }
     push_path(&mut path, &text(unit.attr_string(file.path_name()).ok()?));
-    Some(path)
+    let recorded = header.file_has_md5().then(|| Md5(*file.md5())).filter(|sum| sum.0 != [0; 16]);
+    Some(marked(&path, recorded.or_else(|| sums.get(&path).copied())))
 }
 
 /// A name or path, cut at the longest that is kept.

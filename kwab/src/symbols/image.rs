@@ -5,6 +5,7 @@ use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 use object::{Object, ObjectSection};
 use sha2::{Digest as _, Sha256};
@@ -15,8 +16,8 @@ use super::cache::IndexCache;
 use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
-use super::store::ReadName;
-use super::{BuildId, Location, PrintedFunction, Probe, SymbolError, regular, relocatable};
+use super::store::{self, ReadName};
+use super::{BuildId, Location, PrintedFunction, Probe, SourceVersion, SymbolError, regular, relocatable};
 use crate::units;
 
 /// An ELF image that can answer for its addresses.
@@ -31,6 +32,8 @@ pub struct Image {
     unwind: std::sync::OnceLock<Option<UnwindTables>>,
     cache: IndexCache,
     contents: Vec<Content>,
+    /// When its file was written, if it still lies where it was built.
+    written: Option<SystemTime>,
 }
 
 /// Bytes of the file that are loaded at a link address.
@@ -66,7 +69,8 @@ impl Image {
         };
         let contents = with_elf(&bytes, ReadContents).map_err(|failure| failed(&bytes, failure))?;
         let (index, unwind) = (Mutex::new(Arc::new(index)), std::sync::OnceLock::new());
-        Ok(Self { bytes, headers, key, index, is_built, unwind, cache: cache.clone(), contents })
+        let written = contents.iter().any(|content| content.length > 0).then(|| store::written(&bytes)).flatten();
+        Ok(Self { bytes, headers, key, index, is_built, unwind, cache: cache.clone(), contents, written })
     }
 
     /// Its path or name.
@@ -163,7 +167,7 @@ impl Image {
     pub fn locate(&self, link: u64, probe: Probe) -> Result<Location, SymbolError> {
         let index = Arc::clone(&self.index.lock().unwrap_or_else(PoisonError::into_inner));
         match index.locate(link, probe) {
-            Ok(location) => Ok(location),
+            Ok(location) => Ok(self.dated(location)),
             Err(source) if self.is_built.swap(true, Ordering::Relaxed) => {
                 Err(SymbolError::Index { path: self.name(), source })
             }
@@ -171,9 +175,21 @@ impl Image {
                 self.cache.remove(&self.key);
                 let fresh = Arc::new(build(&self.bytes, &self.headers, index.elf_size(), &self.key, &self.cache)?);
                 *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
-                fresh.locate(link, probe).map_err(|source| SymbolError::Index { path: self.name(), source })
+                let found = fresh.locate(link, probe).map(|location| self.dated(location));
+                found.map_err(|source| SymbolError::Index { path: self.name(), source })
             }
         }
+    }
+
+    /// A location whose sources have no checksum is of files that were there when the image was written.
+    fn dated(&self, mut location: Location) -> Location {
+        location.frames.iter_mut().for_each(|frame| frame.version = self.version(frame.version));
+        location
+    }
+
+    fn version(&self, recorded: SourceVersion) -> SourceVersion {
+        let written = self.written.filter(|_| recorded == SourceVersion::Unknown);
+        written.map_or(recorded, SourceVersion::Before)
     }
 
     /// Link address and size of the symbol with this demangled name; `None` without one, or with a damaged index.

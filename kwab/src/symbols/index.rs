@@ -10,6 +10,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::layout::{BLOCK, BLOCKED, ENTRY, HEADER, Header, NONE, PER_BLOCK, SECTIONS, Section, word};
 use super::names::is_machinery;
+use super::version::{SourceVersion, unmarked};
 use super::{Location, PrintedFunction, Probe, SourceFrame, Symbol};
 
 /// Why an index cannot answer.
@@ -51,8 +52,12 @@ enum IndexBytes {
 struct Kept {
     blocks: Vec<Option<Arc<[u8]>>>,
     texts: HashMap<u32, (Arc<str>, bool)>,
+    files: HashMap<u32, SourceFile>,
     nodes: Vec<Option<Arc<Node>>>,
 }
+
+/// A source file: the path that the compiler recorded, and which version.
+type SourceFile = (Arc<str>, SourceVersion);
 
 /// A node with its texts.
 #[derive(Debug)]
@@ -60,7 +65,7 @@ struct Node {
     parent: u32,
     function: Option<Arc<str>>,
     machinery: bool,
-    call_file: Option<Arc<str>>,
+    call_file: Option<SourceFile>,
     call_line: u32,
 }
 
@@ -108,7 +113,8 @@ impl Index {
             before += length.div_ceil(BLOCK);
         }
         let nodes = usize::try_from(header.sections[Section::Nodes as usize].1).unwrap_or(0) / ENTRY;
-        let kept = Kept { blocks: vec![None; checks.len()], texts: HashMap::new(), nodes: vec![None; nodes] };
+        let blocks = vec![None; checks.len()];
+        let kept = Kept { blocks, nodes: vec![None; nodes], ..Kept::default() };
         Ok(Self { bytes, header, fences, checks, first_block, kept: Mutex::new(kept) })
     }
 
@@ -278,17 +284,21 @@ impl Reader<'_> {
         }
         let Some(at) = low.checked_sub(1).map(|at| at * ENTRY) else { return Ok(Vec::new()) };
         let [mut node, file, mut line] = [4, 8, 12].map(|field| word(&block, at + field));
-        let mut file = self.text(file)?.map(|(file, _)| file);
+        let mut file = self.file(file)?;
         let mut frames = Vec::new();
-        if node == NONE && file.is_some() {
-            let file = file.take();
-            frames.push(SourceFrame { function: None, file, line: positive(line), inlined: false, machinery: false });
+        if node == NONE
+            && let Some((file, version)) = file.take()
+        {
+            let (function, file, line) = (None, Some(file), positive(line));
+            frames.push(SourceFrame { function, file, version, line, inlined: false, machinery: false });
         }
         while node != NONE && frames.len() < MAX_CHAIN {
             let found = self.node(node)?;
+            let (path, version) = file.map_or((None, SourceVersion::Unknown), |(path, version)| (Some(path), version));
             frames.push(SourceFrame {
                 function: found.function.clone(),
-                file,
+                file: path,
+                version,
                 line: positive(line),
                 inlined: found.parent != NONE,
                 machinery: found.machinery,
@@ -304,7 +314,7 @@ impl Reader<'_> {
         }
         let [parent, name, call_file, call_line] = self.entry(Section::Nodes, number as usize)?;
         let (function, machinery) = self.text(name)?.map_or((None, false), |(name, machinery)| (Some(name), machinery));
-        let call_file = self.text(call_file)?.map(|(file, _)| file);
+        let call_file = self.file(call_file)?;
         let node = Arc::new(Node { parent, function, machinery, call_file, call_line });
         if let Some(slot) = self.kept.nodes.get_mut(number as usize) {
             *slot = Some(Arc::clone(&node));
@@ -364,6 +374,18 @@ impl Reader<'_> {
         let machinery = is_machinery(&text);
         self.kept.texts.insert(offset, (Arc::clone(&text), machinery));
         Ok(Some((text, machinery)))
+    }
+
+    /// The source file that a string of the index names.
+    fn file(&mut self, offset: u32) -> Result<Option<SourceFile>, IndexError> {
+        if let Some(file) = self.kept.files.get(&offset) {
+            return Ok(Some(file.clone()));
+        }
+        let Some((text, _)) = self.text(offset)? else { return Ok(None) };
+        let (path, version) = unmarked(&text);
+        let file = if path.len() == text.len() { (Arc::clone(&text), version) } else { (path.into(), version) };
+        self.kept.files.insert(offset, file.clone());
+        Ok(Some(file))
     }
 
     fn string_bytes(&mut self, mut at: usize, mut out: &mut [u8]) -> Result<(), IndexError> {

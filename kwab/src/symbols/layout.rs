@@ -6,7 +6,8 @@
 //! segments   [address, node, file, line]                      4 × u32, sorted; each holds until the next one
 //! nodes      [parent, function, call file, call line]         4 × u32
 //! symbols    [address, size, name, 0]                         4 × u32, sorted
-//! strings    length u32, then UTF-8; a string is named by the offset of its length
+//! strings    length u32, then UTF-8; a string is named by the offset of its length; that of a source file
+//!            may have a zero byte and its MD5 in hexadecimal behind the path
 //! checks     CRC32 of each block of the four sections above, in order
 //! ```
 //! Everything is little-endian. A block is [`BLOCK`] bytes of a section; it is read and checked as a whole.
@@ -14,7 +15,7 @@
 /// First bytes of an index file.
 pub(super) const MAGIC: [u8; 8] = *b"KWABSYM\n";
 /// Goes up with every change of layout or of what is stored; older files are rebuilt.
-pub(super) const VERSION: u32 = 1;
+pub(super) const VERSION: u32 = 2;
 /// Bytes of a block.
 pub(super) const BLOCK: usize = 8192;
 /// Bytes of an entry of segments, nodes and symbols.

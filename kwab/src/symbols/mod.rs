@@ -50,6 +50,7 @@ pub mod slim;
 mod source;
 mod store;
 mod units;
+mod version;
 
 #[cfg(test)]
 mod tests;
@@ -70,6 +71,7 @@ pub use skip::{Role, is_allocator, is_skipped, kernel_rows, plain, role};
 pub use source::SourceLines;
 pub use store::{Added, KeptImage, Store, StoreError};
 pub(crate) use units::Units;
+pub use version::{Md5, SourceVersion};
 
 use std::fmt;
 use std::sync::Arc;
@@ -145,6 +147,8 @@ pub struct SourceFrame {
     pub function: Option<Arc<str>>,
     /// Source file as the compiler recorded it.
     pub file: Option<Arc<str>>,
+    /// Which version of the file.
+    pub version: SourceVersion,
     /// Line in it, from 1.
     pub line: Option<u32>,
     /// Whether it is inlined into the next frame.

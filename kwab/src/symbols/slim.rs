@@ -6,16 +6,18 @@
 //! says of each of their addresses. Any debugger reads it; `kwab` finds it by build-id in the folder `symbols` beside a
 //! dump. Types and variables are not in it.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
 
 use gimli::write::{
-    Address, AttributeValue, DwarfUnit, EndianVec, LineProgram, LineString, Range, RangeList, Sections, UnitEntryId,
+    Address, AttributeValue, DwarfUnit, EndianVec, FileInfo, LineProgram, LineString, Range, RangeList, Sections,
+    UnitEntryId,
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian};
 
 use super::bytes::ImageBytes;
-use super::{Image, Probe, SourceFrame, compact, regular};
+use super::version::{self, Md5, SourceVersion};
+use super::{Image, Probe, SourceFrame, compact, regular, store};
 
 /// The longest function that is followed address by address, and how many there may be.
 const MOST_BYTES: u64 = 1 << 16;
@@ -48,7 +50,7 @@ pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSe
 #[must_use]
 pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<Vec<u8>> {
     let whole = bytes(image)?;
-    let sections = Maker { image, roots, dwarf: unit() }.write(functions)?;
+    let sections = Maker { image, roots, dwarf: unit(), sums: HashMap::new() }.write(functions)?;
     compact::slimmed(&whole, &sections)
 }
 
@@ -58,7 +60,8 @@ pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) ->
 #[must_use]
 pub fn whole(image: &Image) -> Option<Vec<u8>> {
     let bytes = bytes(image)?;
-    Some(compact::compacted(&bytes, &image.file_name()).unwrap_or(bytes))
+    let named = [(compact::NAME, image.file_name()), store::source_sums(image.source())];
+    Some(compact::compacted(&bytes, &named).unwrap_or(bytes))
 }
 
 fn bytes(image: &Image) -> Option<Vec<u8>> {
@@ -73,7 +76,9 @@ fn unit() -> DwarfUnit {
     let encoding = Encoding { format: Format::Dwarf32, version: 5, address_size: 8 };
     let mut dwarf = DwarfUnit::new(encoding);
     let text = |text: &str| LineString::String(text.as_bytes().to_vec());
-    dwarf.unit.line_program = LineProgram::new(encoding, LineEncoding::default(), text("."), None, text("image"), None);
+    let program = LineProgram::new(encoding, LineEncoding::default(), text("."), None, text("image"), None);
+    dwarf.unit.line_program = program;
+    dwarf.unit.line_program.file_has_md5 = true;
     dwarf
 }
 
@@ -97,6 +102,8 @@ struct Maker<'i> {
     image: &'i Image,
     roots: &'i [&'i Path],
     dwarf: DwarfUnit,
+    /// Checksums of source files that were looked for.
+    sums: HashMap<(String, SourceVersion), Option<Md5>>,
 }
 
 impl Maker<'_> {
@@ -137,7 +144,7 @@ impl Maker<'_> {
             let Some((frame, file)) = frames.first().and_then(|frame| Some((frame, frame.file.as_ref()?))) else {
                 continue;
             };
-            let file = self.file(file);
+            let file = self.file(file, frame.version);
             let row = self.dwarf.unit.line_program.row();
             row.address_offset = start - first;
             row.file = file;
@@ -147,11 +154,14 @@ impl Maker<'_> {
         self.dwarf.unit.line_program.end_sequence(end - first);
     }
 
-    fn file(&mut self, path: &str) -> gimli::write::FileId {
+    fn file(&mut self, path: &str, version: SourceVersion) -> gimli::write::FileId {
+        let kept = self.sums.entry((path.to_owned(), version));
+        // Without a checksum of its own a file has one of zeros: a table has them for all files or none.
+        let md5 = kept.or_insert_with(|| version::of_file(path, version)).map_or([0; 16], |sum| sum.0);
         let place = LineString::String(place(path, self.roots).into_bytes());
         let program = &mut self.dwarf.unit.line_program;
         let folder = program.default_directory();
-        program.add_file(place, folder, None)
+        program.add_file(place, folder, Some(FileInfo { md5, ..FileInfo::default() }))
     }
 
     /// The calls that are inlined `depth` levels below the physical function, each with its addresses.
@@ -159,14 +169,14 @@ impl Maker<'_> {
         let call = |run: &&Run| {
             let at = run.2.len().checked_sub(depth + 1)?;
             let (callee, caller) = (&run.2[at], &run.2[at + 1]);
-            Some((callee.function.clone()?, caller.file.clone(), caller.line))
+            Some((callee.function.clone()?, caller.file.clone().map(|file| (file, caller.version)), caller.line))
         };
         for same in runs.chunk_by(|a, b| call(a) == call(b)) {
             let Some((name, file, line)) = call(&same[0]) else { continue };
             let range = (same[0].0, same[same.len() - 1].1);
             let entry = self.add(parent, gimli::DW_TAG_inlined_subroutine, &name, range);
-            if let Some(file) = file {
-                let file = AttributeValue::FileIndex(Some(self.file(&file)));
+            if let Some((file, version)) = file {
+                let file = AttributeValue::FileIndex(Some(self.file(&file, version)));
                 self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_file, file);
             }
             let line = AttributeValue::Udata(line.unwrap_or(0).into());

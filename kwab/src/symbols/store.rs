@@ -12,9 +12,11 @@ use std::time::SystemTime;
 
 use walkdir::WalkDir;
 
+use super::build::ListSources;
 use super::bytes::ImageBytes;
 use super::compact::{NAME, compacted};
 use super::elf::{self, Elf, ElfTask, ReadHeaders, with_elf};
+use super::version::{self, SOURCES};
 use super::{BuildId, debug_files, regular};
 use crate::output::{OutputError, replace_own};
 
@@ -125,7 +127,7 @@ impl Store {
         };
         let name = image.name();
         let name = name.rsplit(['/', ':']).next().unwrap_or_default();
-        let kept = compacted(&whole, name).unwrap_or(whole);
+        let kept = compacted(&whole, &[(NAME, name.to_owned()), source_sums(image)]).unwrap_or(whole);
         let wrong = |error: OutputError| StoreError::Write(path.display().to_string(), error);
         fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(|error| wrong(error.into()))?;
         replace_own(&path, &kept).map_err(wrong)?;
@@ -179,6 +181,20 @@ fn of_file(path: &Path) -> Option<KeptImage> {
     let name = with_elf(&ImageBytes::File(path.to_path_buf()), ReadName).unwrap_or_default();
     let (build_id, added) = (format!("{first}{rest}"), meta.modified().unwrap_or(SystemTime::UNIX_EPOCH));
     Some(KeptImage { build_id, name, path: path.to_path_buf(), bytes: meta.len(), has_lines, added })
+}
+
+/// When the file of an image was written; `None` for what was copied into a store, which may be used later.
+pub(super) fn written(image: &ImageBytes) -> Option<SystemTime> {
+    let ImageBytes::File(path) = image else { return None };
+    let is_copy = with_elf(image, ReadName).is_ok_and(|name| !name.is_empty());
+    if is_copy { None } else { path.metadata().ok()?.modified().ok() }
+}
+
+/// The section with the checksums of the source files of an image, as far as they are there.
+pub(super) fn source_sums(image: &ImageBytes) -> (&'static str, String) {
+    let elf_size = image.size().unwrap_or(0);
+    let files = with_elf(image, ListSources { elf_size }).unwrap_or_default();
+    (SOURCES, version::lines(&files, written(image)))
 }
 
 /// Reads what the file of an image was called when it was added.

@@ -250,9 +250,9 @@ fn source_text_is_shown_from_a_root_when_the_recorded_path_is_of_another_machine
     fs::create_dir_all(dir.path().join("src/mm")).unwrap();
     fs::write(dir.path().join("src/mm/fault.rs"), "line one\n    line two\n").unwrap();
     let mut sources = SourceLines::new(vec![dir.path().to_path_buf()]);
-    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 2), Some("line two"));
-    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 3), None);
-    assert_eq!(sources.line("/build/elsewhere/other.rs", 1), None);
+    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 2, SourceVersion::Unknown), Some("line two"));
+    assert_eq!(sources.line("/build/elsewhere/kernel/src/mm/fault.rs", 3, SourceVersion::Unknown), None);
+    assert_eq!(sources.line("/build/elsewhere/other.rs", 1, SourceVersion::Unknown), None);
 }
 
 #[test]
@@ -410,4 +410,55 @@ fn a_search_tells_how_far_it_is_and_ends_when_it_is_told_to() {
     assert!(finder.remarks()[0].ends_with("the search ended after 3 files"), "{:?}", finder.remarks());
     let mut again = |_, _| panic!("it is looked into once");
     assert!(finder.look(&mut again).is_continue());
+}
+
+/// A program of one function in a file that was written an hour before it, with its image.
+fn program_of(folder: &Path) -> (PathBuf, PathBuf) {
+    let (source, program) = (folder.join("only.c"), folder.join("only"));
+    fs::write(&source, "int main(void)\n{\n    return 7;\n}\n").unwrap();
+    let earlier = std::time::SystemTime::now() - std::time::Duration::from_secs(3600);
+    fs::File::options().append(true).open(&source).unwrap().set_modified(earlier).unwrap();
+    let arguments = ["-g", "-O0", "-Wl,--build-id=sha1", "-o"];
+    let compiler = std::process::Command::new("cc").args(arguments).arg(&program).arg(&source).status();
+    assert!(compiler.unwrap().success());
+    (source, program)
+}
+
+/// What the source says at the entry of `main`, and what is said of its version.
+fn line_of_main(image: &Image) -> (Option<String>, Vec<String>) {
+    let (main, _) = image.find_symbol("main").unwrap();
+    let frame = image.locate(main, Probe::Exact).unwrap().frames.remove(0);
+    let mut sources = SourceLines::new(Vec::new());
+    let text = sources.line(frame.file.as_deref().unwrap(), frame.line.unwrap(), frame.version);
+    (text.map(str::to_owned), sources.remarks())
+}
+
+#[test]
+fn the_source_of_a_kept_image_is_shown_only_while_it_is_that_of_the_build() {
+    let folder = tempfile::tempdir().unwrap();
+    let (source, program) = program_of(folder.path());
+    let open = |bytes| Image::from_bytes(bytes, &IndexCache::none()).unwrap();
+    let built = open(ImageBytes::File(program.clone()));
+    let added = Store::in_folder(folder.path().join("store")).add(&ImageBytes::File(program)).unwrap();
+    let main = built.find_symbol("main").unwrap();
+    let small = slim::slim(&built, &[main].into(), &[]).unwrap();
+    let whole = slim::whole(&built).unwrap();
+    let memory = |bytes: &[u8]| open(ImageBytes::Memory { name: "kept".to_owned(), bytes: bytes.into() });
+    let again = slim::whole(&memory(&whole)).unwrap();
+    let kept = [open(ImageBytes::File(added.path)), memory(&small), memory(&whole), memory(&again)];
+    let shown = Some("{".to_owned());
+    assert_eq!(line_of_main(&built), (shown.clone(), Vec::new()));
+    kept.iter().for_each(|image| assert_eq!(line_of_main(image), (shown.clone(), Vec::new())));
+
+    fs::write(&source, "\nint main(void)\n{\n    return 7;\n}\n").unwrap();
+    for image in &kept {
+        let (text, remarks) = line_of_main(image);
+        assert_eq!(text, None);
+        assert!(remarks[0].ends_with("its lines are not shown"), "{remarks:?}");
+    }
+    let later = std::time::SystemTime::now() + std::time::Duration::from_secs(3600);
+    fs::File::options().append(true).open(&source).unwrap().set_modified(later).unwrap();
+    let (text, remarks) = line_of_main(&built);
+    assert_eq!(text.as_deref(), Some("int main(void)"));
+    assert!(remarks[0].contains("was changed after the image was built"), "{remarks:?}");
 }

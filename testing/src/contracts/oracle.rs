@@ -73,7 +73,7 @@ pub fn strace(guest: &Guest<'_>, job: &Job, consent: Consent) -> Result<PathBuf>
 /// Compares what [`strace`] or [`record`] left of a good run with what [`record`] left of another.
 pub fn differences(good: &Path, bad: &Path, program: &str) -> Result<OracleReport> {
     let (of_good, of_bad) = (trace(good)?, trace(bad)?);
-    let options = CompareOptions { program: Some(program.to_owned()) };
+    let options = CompareOptions { program: Some(program.to_owned()), from_init: false };
     Ok(compare((&paths::shown(good), &of_good), (&paths::shown(bad), &of_bad), &options))
 }
 

@@ -13,6 +13,9 @@ const LONGEST_BLOCK: u32 = 8192;
 /// Bytes of all blocks: a few times the code of a kernel, whatever a file claims.
 const MOST_CODE: u64 = 64 << 20;
 
+/// Exceptions of a thread before its first call that are looked at.
+const MOST_FIRST: usize = 4096;
+
 /// The paths of one run.
 #[derive(Clone, Debug, Default)]
 pub struct Paths {
@@ -135,6 +138,28 @@ impl Paths {
         (start.is_cut && !self.calls.values().any(of)).then_some(*number)
     }
 
+    /// The exceptions of each thread before its first call, by the number of its start. A thread on a stack that another
+    /// had before is left out.
+    pub(super) fn traps_first(&self) -> BTreeMap<u32, Vec<Trap>> {
+        let mut by_stack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
+        for (number, start) in &self.starts {
+            by_stack.entry(start.visit.stack).or_default().push(*number);
+        }
+        let mut called: BTreeMap<u64, u32> = BTreeMap::new();
+        for (number, visit) in &self.calls {
+            called.entry(visit.stack).or_insert(*number);
+        }
+        let mut first: BTreeMap<u32, Vec<Trap>> = BTreeMap::new();
+        for trap in &self.traps {
+            let Some([start]) = by_stack.get(&trap.visit.stack).map(Vec::as_slice) else { continue };
+            let traps = first.entry(*start).or_default();
+            if called.get(&trap.visit.stack).is_none_or(|call| trap.number <= *call) && traps.len() < MOST_FIRST {
+                traps.push(*trap);
+            }
+        }
+        first
+    }
+
     /// The exceptions behind each call of their thread, in their order.
     pub(super) fn traps_behind(&self) -> BTreeMap<u32, Vec<Trap>> {
         let mut by_stack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
@@ -181,6 +206,15 @@ mod tests {
         let paths = of("a0");
         assert_eq!((paths.starts[&0].is_cut, paths.starts[&1].is_cut, paths.last_start()), (true, false, Some(0)));
         assert_eq!((of("a1").last_start(), of("zz").ended, of("zz").gaps.len()), (None, None, 1));
+    }
+
+    #[test]
+    fn exceptions_before_the_first_call_of_a_thread_belong_to_its_start() {
+        let text = b"kwab-paths 1\nb f0 9\np 0\ns 2 a1 0\ns 3 a2 0\ns 4 a2 0\nt 0 a1 0 14\nt 0 a1 0 6\nt 0 a2 0 14\n\
+                     c 0 a1 0\nt 1 a1 0 14\n";
+        let first = Paths::of(text).expect("a recording").traps_first();
+        let vectors: Vec<u32> = first[&2].iter().map(|trap| trap.vector).collect();
+        assert_eq!((vectors, first.len()), (vec![14, 6], 1));
     }
 
     #[test]

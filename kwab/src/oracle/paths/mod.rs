@@ -82,6 +82,10 @@ fn handlers(run: &mut Resolver<'_>, functions: &mut Functions) -> Vec<(u32, u64)
     paths.calls.values().map(call).collect()
 }
 
+fn vector_name(vector: u32) -> String {
+    exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned())
+}
+
 /// A parting of two ways, and how it is told.
 struct FoundParting {
     parted: Parted,
@@ -125,6 +129,12 @@ impl<'a> PathSearch<'a> {
                     self.differs(start.visit.path, &mut other, there.visit.path);
                 }
             }
+            let first = paths.traps_first();
+            for (number, traps) in self.good.paths.traps_first() {
+                for (here, there) in traps.iter().zip(first.get(&number).into_iter().flatten()) {
+                    self.differs(here.visit.path, &mut other, there.visit.path);
+                }
+            }
         }
     }
 
@@ -144,20 +154,41 @@ impl<'a> PathSearch<'a> {
             return Vec::new();
         }
         let mut found = Vec::new();
+        let (first_good, first_bad) = (of_good.traps_first(), of_bad.traps_first());
         for (number, start) in &of_bad.starts {
             let Some(good) = of_good.starts.get(number) else { continue };
             let name = if *number == 0 { "the boot".to_owned() } else { format!("the start of thread {number}") };
             let parting = self.ways(good.visit.path, start.visit.path, name, false);
             let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
-            found
-                .extend(parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told))));
+            let parting =
+                parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
+            found.extend(parting.map(|found| self.asked_seldom(found, start.visit.path)));
+            let traps = first_good.get(number).zip(first_bad.get(number));
+            found.extend(traps.and_then(|(good, bad)| self.first_traps(*number, good, bad)));
         }
         found.truncate(MOST_PARTINGS);
-        // Where no call was answered right, a function that decides is not told from one that is asked everywhere.
-        for parting in &mut found {
-            (parting.parted.asked, parting.told.asked) = (None, None);
+        found
+    }
+
+    /// A parting of a thread's start, with the function that answered only if it ran no more often than the one that
+    /// asked: what answers everywhere is not told from what decides, where no call was answered right.
+    fn asked_seldom(&mut self, mut found: FoundParting, path: u32) -> FoundParting {
+        let way = self.bad.way(path, &mut self.functions);
+        let Parted { function, asked, .. } = found.parted;
+        if asked.is_none_or(|asked| way.often(asked) > way.often(function)) {
+            (found.parted.asked, found.told.asked) = (None, None);
         }
         found
+    }
+
+    /// The first exception of a thread in user mode, before its first call, whose paths part.
+    fn first_traps(&mut self, thread: u32, good: &[file::Trap], bad: &[file::Trap]) -> Option<FoundParting> {
+        let pairs = good.iter().zip(bad).take_while(|(here, there)| here.vector == there.vector);
+        let mut ways = pairs.filter_map(|(here, there)| {
+            let row = format!("exception {} of thread {thread} before its first call", vector_name(there.vector));
+            self.ways(here.visit.path, there.visit.path, row, false)
+        });
+        ways.find(|parting| !parting.sleeps)
     }
 
     /// The partings of the calls up to the first difference, in the order of time.
@@ -227,10 +258,9 @@ impl<'a> PathSearch<'a> {
         let of = |traps: &BTreeMap<u32, Vec<file::Trap>>, number| traps.get(&number).cloned().unwrap_or_default();
         let (here, there) = (of(&self.traps.0, good), of(&self.traps.1, bad));
         let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
-        let told = |vector| exception_name(vector).map_or_else(|| vector.to_string(), |(name, _)| name.to_owned());
         let pairs = here.iter().zip(&there).filter(|(here, there)| here.vector == there.vector);
         let ways = pairs.filter_map(|(here, there)| {
-            let row = format!("exception {} after {row}", told(here.vector));
+            let row = format!("exception {} after {row}", vector_name(here.vector));
             self.ways(here.visit.path, there.visit.path, row, true)
         });
         ways.filter(|parting| !parting.sleeps).collect()
@@ -255,7 +285,8 @@ impl<'a> PathSearch<'a> {
         let often = |function: u32| right.get(&function).copied().unwrap_or_default();
         let mut numbers: Vec<u32> = Vec::new();
         for parting in found {
-            let Parted { function, asked, .. } = parting.parted;
+            let Parted { function, asked, decided, .. } = parting.parted;
+            numbers.extend(decided);
             // What answers calls everywhere answered right.
             let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
             numbers.extend(asked);

@@ -10,6 +10,8 @@ use crate::oracle::report::{Parting, PathPart};
 
 /// Functions before a parting that are named.
 const BEFORE: usize = 5;
+/// Functions before the first difference in order of which one decided.
+const NEAREST: usize = 3;
 /// Functions of a parting that are reported for each run.
 const PARTS: usize = 6;
 /// Lines of a function that are reported.
@@ -26,6 +28,8 @@ pub(super) struct Parted {
     pub is_of_times: bool,
     /// The function that it is in, when only one of the ways has that: [`Self::function`] ran last before it.
     pub entered: Option<u32>,
+    /// The function that ran last before the ways differ for the first time, also in places that both have.
+    pub decided: Option<u32>,
     /// The function that [`Self::function`] had called last, when it ran no further line of its own before the ways
     /// parted: what that answered decided.
     pub asked: Option<u32>,
@@ -86,7 +90,31 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     }
     let entered = last.map(|_| first.1.function);
     others.sort_by_key(|function| (Some(*function) != entered, !in_both(*function)));
-    Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, asked, before, others })
+    let decided = decided(good, bad, noise).filter(|_| !is_of_times);
+    Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, decided, asked, before, others })
+}
+
+/// The function that decided where the order of places differs first: the one that goes on there in one of the ways, else
+/// of those that ran just before the one that ran least, since what is called everywhere is called alike.
+fn decided(good: &Way, bad: &Way, noise: &HashSet<CodeLine>) -> Option<u32> {
+    let told =
+        |way: &Way| -> Vec<CodeLine> { way.list.iter().filter(|place| !noise.contains(place)).copied().collect() };
+    let (good_list, bad_list) = (told(good), told(bad));
+    let at = good_list.iter().zip(&bad_list).take_while(|(here, there)| here == there).count();
+    let last = good_list[..at].last()?.function;
+    if [&good_list, &bad_list].iter().any(|list| list.get(at).is_some_and(|next| next.function == last)) {
+        return Some(last);
+    }
+    let mut nearest: Vec<u32> = Vec::new();
+    for place in good_list[..at].iter().rev() {
+        if !nearest.contains(&place.function) {
+            nearest.push(place.function);
+        }
+        if nearest.len() == NEAREST {
+            break;
+        }
+    }
+    nearest.into_iter().min_by_key(|function| bad.often(*function))
 }
 
 /// The function that ran last, if this one called it: it had begun before that did.
@@ -115,6 +143,7 @@ impl Parted {
             alike,
             function: name(&self.function),
             place: format!("{file}:{line}"),
+            decided: self.decided.as_ref().map(name),
             asked: self.asked.as_ref().map(name),
             before: self.before.iter().map(name).collect(),
             times_only: self.is_of_times,

@@ -1,6 +1,6 @@
 //! Adds to the page what follows from the records: hypotheses, walked stacks, code with operand values, source lines.
 
-use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Report, StackReport, address, pointed};
+use super::{Backtrace, CodeReport, CodeRow, FrameRow, InlinedRow, Remark, Report, StackReport, address, pointed};
 use crate::analysis::verify::Backing;
 use crate::analysis::{Context, TraceFrame, Triage, code, images, judge, stacks};
 use crate::builds::BuildChanges;
@@ -65,6 +65,8 @@ pub fn conclude_since(
             user: stack.user,
         })
         .collect();
+    let doubts = sources.remarks().into_iter().map(|text| Remark { kind: "remark".to_owned(), text, line: None });
+    report.remarks.extend(doubts);
     report.code = code::of_death(&ctx).map(|code| code_report(&code, ctx.death.is_fault()));
     triage
 }
@@ -176,5 +178,5 @@ fn source_location(frame: &SourceFrame) -> Option<String> {
 }
 
 fn source(frame: &SourceFrame, sources: &mut SourceLines) -> Option<String> {
-    sources.line(frame.file.as_ref()?, frame.line?).map(str::to_string)
+    sources.line(frame.file.as_ref()?, frame.line?, frame.version).map(str::to_string)
 }
