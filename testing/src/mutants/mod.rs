@@ -58,6 +58,9 @@ pub struct Session {
     pub folder: PathBuf,
 }
 
+/// Loads that differ whose paths are recorded until one of them parts.
+const LOADS: usize = 3;
+
 impl Session {
     /// Boots, sorts and scores one mutant, which has this number in the kernel.
     pub fn judge(&self, number: u32, mutant: &Mutant) -> Result<Row> {
@@ -103,8 +106,18 @@ impl Session {
             self.baseline.names.blame(mutant, &mut row.blamed)?;
             // What ran when the machine was lost is behind the jobs that ended.
             let ran = some.as_ref().unwrap_or(all).get(boot.reports.len());
-            traces::record_paths(&self.baseline, kernel, (&row.differences, ran), folder)?;
-            row.paths = self.examiner(&row.blamed)?.paths(folder)?;
+            // A load that went wrong beside others may do the same as before when it runs alone.
+            for at in 0..LOADS {
+                let of = (row.differences.get(at..).unwrap_or_default(), ran);
+                if at > 0 && of.0.is_empty() {
+                    break;
+                }
+                traces::record_paths(&self.baseline, kernel, of, folder)?;
+                row.paths = self.examiner(&row.blamed)?.paths(folder)?;
+                if row.paths.as_ref().is_none_or(|paths| paths.judged) {
+                    break;
+                }
+            }
         }
         if row.sort.is_case() {
             self.baseline.names.blame(mutant, &mut row.blamed)?;

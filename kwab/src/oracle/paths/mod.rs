@@ -291,8 +291,12 @@ impl<'a> PathSearch<'a> {
             let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
             numbers.extend(asked);
             numbers.push(function);
-            numbers.extend(parting.parted.entered);
+            // What only the good run came to did nothing wrong: it was not called.
+            let (entered, missed): (Vec<u32>, Vec<u32>) =
+                parting.parted.entered.iter().partition(|_| !parting.parted.first.0);
+            numbers.extend(entered);
             numbers.extend(parting.parted.before.iter().take(BEFORE));
+            numbers.extend(missed);
         }
         let rare = self.spectrum(&wrong, &right);
         numbers.extend(rare.iter().take(RARE));

@@ -10,8 +10,6 @@ use crate::oracle::report::{Parting, PathPart};
 
 /// Functions before a parting that are named.
 const BEFORE: usize = 5;
-/// Functions before the first difference in order of which one decided.
-const NEAREST: usize = 3;
 /// Functions of a parting that are reported for each run.
 const PARTS: usize = 6;
 /// Lines of a function that are reported.
@@ -28,7 +26,7 @@ pub(super) struct Parted {
     pub is_of_times: bool,
     /// The function that it is in, when only one of the ways has that: [`Self::function`] ran last before it.
     pub entered: Option<u32>,
-    /// The function that ran last before the ways differ for the first time, also in places that both have.
+    /// The function that ran last before the order of the ways differs, when one of them goes on in it.
     pub decided: Option<u32>,
     /// The function that [`Self::function`] had called last, when it ran no further line of its own before the ways
     /// parted: what that answered decided.
@@ -71,6 +69,10 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     let function = last.map_or(first.1.function, |place| place.function);
     let asked = last.is_none().then(|| asked(ran, function)).flatten();
     let asked = asked.filter(|asked| !is_of_times && functions.tells(*asked));
+    let (at, decided) = in_order(good, bad, noise);
+    let decided = decided.filter(|_| !is_of_times);
+    // Until there both did the same, one by one.
+    let ran = if is_of_times || at == 0 { ran } else { &good.list[..at] };
     let mut before = Vec::new();
     for place in ran.iter().rev() {
         if place.function != function && !before.contains(&place.function) {
@@ -90,31 +92,22 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     }
     let entered = last.map(|_| first.1.function);
     others.sort_by_key(|function| (Some(*function) != entered, !in_both(*function)));
-    let decided = decided(good, bad, noise).filter(|_| !is_of_times);
     Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, decided, asked, before, others })
 }
 
-/// The function that decided where the order of places differs first: the one that goes on there in one of the ways, else
-/// of those that ran just before the one that ran least, since what is called everywhere is called alike.
-fn decided(good: &Way, bad: &Way, noise: &HashSet<CodeLine>) -> Option<u32> {
-    let told =
-        |way: &Way| -> Vec<CodeLine> { way.list.iter().filter(|place| !noise.contains(place)).copied().collect() };
-    let (good_list, bad_list) = (told(good), told(bad));
-    let at = good_list.iter().zip(&bad_list).take_while(|(here, there)| here == there).count();
-    let last = good_list[..at].last()?.function;
-    if [&good_list, &bad_list].iter().any(|list| list.get(at).is_some_and(|next| next.function == last)) {
-        return Some(last);
-    }
-    let mut nearest: Vec<u32> = Vec::new();
-    for place in good_list[..at].iter().rev() {
-        if !nearest.contains(&place.function) {
-            nearest.push(place.function);
-        }
-        if nearest.len() == NEAREST {
-            break;
-        }
-    }
-    nearest.into_iter().min_by_key(|function| bad.often(*function))
+/// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran last
+/// before, if one of the ways goes on in it: then it decided.
+fn in_order(good: &Way, bad: &Way, noise: &HashSet<CodeLine>) -> (usize, Option<u32>) {
+    let told = |way: &Way| -> Vec<(usize, CodeLine)> {
+        let places = way.list.iter().copied().enumerate();
+        places.filter(|(_, place)| !noise.contains(place)).collect()
+    };
+    let (good, bad) = (told(good), told(bad));
+    let at = good.iter().zip(&bad).take_while(|(here, there)| here.1 == there.1).count();
+    let last = good[..at].last();
+    let decided = last.map(|(_, place)| place.function);
+    let goes_on = |list: &[(usize, CodeLine)]| list.get(at).map(|(_, place)| place.function) == decided;
+    (last.map_or(0, |(place, _)| place + 1), decided.filter(|_| goes_on(&good) || goes_on(&bad)))
 }
 
 /// The function that ran last, if this one called it: it had begun before that did.
@@ -223,6 +216,25 @@ mod tests {
         assert_eq!(of(&run(&own, 2), &run(&own, 3)), None);
         // The caller does not answer.
         assert_eq!(of(&[("k::outer", 7, 1), ("k::call", 2, 1)], &[("k::outer", 7, 1), ("k::call", 3, 1)]), None);
+    }
+
+    #[test]
+    fn the_function_in_which_the_order_differs_decided_also_where_both_ways_have_its_lines() {
+        let of = |good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]| {
+            let mut functions = Functions::default();
+            let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
+            let parted = part(&good, &bad, &functions, &HashSet::new()).expect("parted");
+            parted.decided.map(|decided| functions.name(decided).to_owned())
+        };
+        // The bad run leaves the loop at once; what only one of them has comes later, elsewhere.
+        let begin = [("k::call", 1, 1), ("k::read", 4, 1)];
+        let good = [&begin[..], &[("k::copy", 6, 1), ("k::read", 5, 1), ("k::call", 2, 1)]].concat();
+        let bad = [&begin[..], &[("k::read", 5, 1), ("k::call", 3, 1)]].concat();
+        assert_eq!(of(&good, &bad), Some("k::read".to_owned()));
+        // Both leave the last function: what it answered may have decided, or what asked it.
+        let good = [&begin[..], &[("k::call", 2, 1)]].concat();
+        let bad = [&begin[..], &[("k::call", 3, 1)]].concat();
+        assert_eq!(of(&good, &bad), None);
     }
 
     #[test]
