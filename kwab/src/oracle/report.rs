@@ -86,7 +86,7 @@ pub struct Parting {
     pub place: String,
     /// Whether both runs came to the same code, and only how often it ran differs.
     pub times_only: bool,
-    /// The function that ran last before the order of the code that ran differs, when one run goes on in it: it decided.
+    /// The function that ran last before the order of code differs, when one of the runs goes on in it: it decided.
     pub decided: Option<String>,
     /// The function that it had called last, when what that answered decided: no further line ran in between.
     pub asked: Option<String>,

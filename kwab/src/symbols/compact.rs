@@ -20,8 +20,8 @@ use object::{U16, U32, U64};
 /// The section with the name of the file.
 pub(super) const NAME: &str = ".kwab.name";
 
-/// The image with compressed debug sections and these texts in sections of their own; `None` when it is not a little-endian ELF file of
-/// 64 bits, or has no section headers to say what is what.
+/// The image with compressed debug sections and these texts in sections of their own; `None` when it is not a
+/// little-endian ELF file of 64 bits, or has no section headers to say what is what.
 pub(super) fn compacted(bytes: &[u8], added: &[(&str, String)]) -> Option<Vec<u8>> {
     let ElfTables { header, programs, sections, strings } = ElfTables::of(bytes)?;
     let names = header.section_strings(Le, bytes, sections).ok()?;

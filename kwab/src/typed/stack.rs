@@ -1,7 +1,7 @@
 //! Chooses the registers from which the stack of a thread is walked.
 //!
 //! A thread's own set is taken first, then where its task record says that the kernel will go on with it, as captures
-//! of Linux have it. Thread 0 is the idle thread of every processor: sets of those that idled carry no thread at all, and
+//! of Linux have it. Thread 0 is the idle thread of every processor: sets of those that idled carry no thread, and
 //! when there are several the processor decides.
 
 use kwab_format::record::{CpuState, RegId, Registers as RegistersRecord, TaskState};

@@ -138,8 +138,8 @@ impl Paths {
         (start.is_cut && !self.calls.values().any(of)).then_some(*number)
     }
 
-    /// The exceptions of each thread before its first call, by the number of its start. A thread on a stack that another
-    /// had before is left out.
+    /// The exceptions of each thread before its first call, by the number of its start. A thread on a stack that was
+    /// another's is left out.
     pub(super) fn traps_first(&self) -> BTreeMap<u32, Vec<Trap>> {
         let mut by_stack: BTreeMap<u64, Vec<u32>> = BTreeMap::new();
         for (number, start) in &self.starts {

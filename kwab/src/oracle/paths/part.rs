@@ -95,8 +95,8 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, decided, asked, before, others })
 }
 
-/// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran last
-/// before, if one of the ways goes on in it: then it decided.
+/// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran
+/// last before, if one of the ways goes on in it: then it decided.
 fn in_order(good: &Way, bad: &Way, noise: &HashSet<CodeLine>) -> (usize, Option<u32>) {
     let told = |way: &Way| -> Vec<(usize, CodeLine)> {
         let places = way.list.iter().copied().enumerate();

@@ -173,8 +173,8 @@ pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     }
 }
 
-/// What stands in brackets at the end of a line, where a capture that begins there ends at the first bracket that closes:
-/// a thread's name may have brackets of its own, `[runc:[1:CHILD]:123]`.
+/// What stands in brackets at the end of a line, where a capture that begins there ends at the first that closes: a
+/// thread's name may have brackets of its own, `[runc:[1:CHILD]:123]`.
 fn bracketed<'l>(line: &'l [u8], capture: &'l [u8]) -> &'l [u8] {
     let begin = memchr::memmem::rfind(line, capture).unwrap_or(line.len());
     let end = memchr::memrchr(b']', line).filter(|end| *end > begin);

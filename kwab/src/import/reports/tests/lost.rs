@@ -240,7 +240,7 @@ fn a_line_that_one_kind_of_report_has_opens_a_cut_one() {
     assert_eq!(only(kill).comm.as_deref(), Some("demo"));
 }
 
-/// Shapes: kernel/watchdog.c as typed from a screen and as a title; a page that made links of addresses; arm's registers
+/// Shapes: kernel/watchdog.c as typed from a screen, as a title; a page that made links of addresses; arm's registers
 #[test]
 fn lines_that_people_and_pages_changed_are_read() {
     for line in [
