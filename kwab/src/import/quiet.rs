@@ -92,9 +92,9 @@ pub(super) struct Sieve {
     sets: HashMap<usize, Vec<Vec<Finder<'static>>>>,
     /// The line that is searched for whole sets, in lower case.
     lower: Vec<u8>,
-    /// Texts of sets that have none as long as two grams side by side.
-    short: Vec<Finder<'static>>,
-    /// The rarest byte of each of them, once.
+    /// Sets of which no text is as long as two grams side by side.
+    short: Vec<Vec<Finder<'static>>>,
+    /// The rarest byte of each of these sets, once.
     marks: Vec<u8>,
     /// A set has no text at all: every line may be meant.
     open: bool,
@@ -114,8 +114,8 @@ impl Sieve {
             let pairs = set.iter().flat_map(|text| text.windows(PAIR));
             let pairs = pairs.map(|pair| [bucket(&pair[..GRAM]), bucket(&pair[1..])]);
             let cost = |pair: &[usize; 2]| pair.iter().map(|bucket| u64::from(counts.grams[*bucket])).sum::<u64>();
-            let longest = set.iter().max_by_key(|text| text.len()).filter(|text| !text.is_empty());
-            match (pairs.min_by_key(cost), longest) {
+            let rarest = set.iter().flatten().copied().min_by_key(|byte| counts.bytes[usize::from(*byte)]);
+            match (pairs.min_by_key(cost), rarest) {
                 (Some(pair), _) => {
                     let whole = set.iter().map(|text| Finder::new(&text.to_ascii_lowercase()).into_owned());
                     let whole: Vec<_> = whole.collect();
@@ -124,9 +124,9 @@ impl Sieve {
                         sieve.sets.entry(bucket).or_default().push(whole.clone());
                     }
                 }
-                (None, Some(text)) => {
-                    sieve.short.push(Finder::new(text).into_owned());
-                    sieve.marks.extend(text.iter().min_by_key(|byte| counts.bytes[usize::from(**byte)]));
+                (None, Some(rarest)) => {
+                    sieve.short.push(set.iter().map(|text| Finder::new(text).into_owned()).collect());
+                    sieve.marks.push(rarest);
                 }
                 (None, None) => sieve.open = true,
             }
@@ -158,10 +158,11 @@ impl Sieve {
         }
         !self.open
             && (found == 0 || self.completes_none(line))
-            && (self.has_no_mark(line) || self.short.iter().all(|text| text.find(line).is_none()))
+            && (self.has_no_mark(line)
+                || !self.short.iter().any(|set| set.iter().all(|text| text.find(line).is_some())))
     }
 
-    /// Whether a line has the rarest byte of none of the short texts.
+    /// Whether a line has the rarest byte of none of the short sets.
     fn has_no_mark(&self, line: &[u8]) -> bool {
         self.marks.chunks(3).all(|marks| match *marks {
             [one, two, three] => memchr::memchr3(one, two, three, line).is_none(),
@@ -256,8 +257,10 @@ mod tests {
         counts.grams[bucket(b"page")] = 9;
         counts.grams[bucket(b"aged")] = 9;
         let set = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
-        let mut sieve = Sieve::new([set(&["paged", "losts"]), set(&["[#"])].into_iter(), &counts);
+        let sets = [set(&["paged", "losts"]), set(&["[#"]), set(&["@", " at "])];
+        let mut sieve = Sieve::new(sets.into_iter(), &counts);
         assert!(sieve.holds_none(b"a paged page") && !sieve.holds_none(b"x [#1]"));
+        assert!(sieve.holds_none(b"x at y") && sieve.holds_none(b"@ y") && !sieve.holds_none(b"@ at y"));
         for at in 0..40 {
             let half = [&vec![b'x'; at][..], b" LOSTS "].concat();
             assert!(sieve.holds_none(&half), "one text of two, at {at}");
