@@ -10,7 +10,7 @@
 /// What is done to a section before it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Nothing.
+    /// Nothing is done to it.
     Plain,
     /// It is packed.
     Packed,

@@ -28,10 +28,10 @@ pub struct Md5(pub [u8; 16]);
 /// What is known of the version of a source file that an image was built from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SourceVersion {
-    /// Nothing.
+    /// Nothing is known of it.
     #[default]
     Unknown,
-    /// Its checksum.
+    /// The file had this checksum.
     Md5(Md5),
     /// When the image was written, so that it was there before.
     Before(SystemTime),

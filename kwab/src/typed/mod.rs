@@ -4,6 +4,7 @@
 //! chooses the thread's registers, `value` reads values out of a dump and shows them within limits, `expression` what
 //! a user may ask for. What was not captured is shown as that; what the compiler did not keep is shown as that too.
 
+mod error;
 mod expression;
 mod info;
 mod place;
@@ -16,6 +17,7 @@ mod value;
 #[cfg(test)]
 mod tests;
 
+pub use error::PrintError;
 pub use expression::{Expression, ExpressionError};
-pub use print::{FrameChoice, PrintError, PrintReport, SCHEMA, Subject, print};
+pub use print::{FrameChoice, PrintReport, SCHEMA, Subject, print};
 pub use value::{Limits, Missing, Node};

@@ -6,7 +6,7 @@
 
 use kwab_format::record::{CpuState, RegId, Registers as RegistersRecord, TaskState};
 
-use super::print::PrintError;
+use super::error::PrintError;
 use crate::model::Case;
 use crate::symbols::Registers;
 

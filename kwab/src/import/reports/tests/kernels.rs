@@ -388,18 +388,18 @@ fn a_trap_of_illumos_names_the_process_and_the_module() {
 #[test]
 fn a_panic_in_a_library_has_the_place_of_its_caller() {
     for library in
-        ["/root/.cargo/registry/src/index-1949cf8c/spin-0.9.8/src/mutex.rs", "/rustc/9fc6/library/core/src/x.rs"]
+        ["/home/demo/.cargo/registry/src/index-1949cf8c/spin-0.9.8/src/mutex.rs", "/rustc/9fc6/library/core/src/x.rs"]
     {
         let report = only(&format!(
             "panicked at {library}:12:5:\nlost\nstack backtrace:\n   0: 0xffffffff80001000 - rust_begin_unwind\n\
-             \x20            at /work/kernel/src/panic.rs:9:5\n   1: 0xffffffff80002000 - core::panicking::panic_fmt\n\
+             \x20            at /build/kernel/src/panic.rs:9:5\n   1: 0xffffffff80002000 - core::panicking::panic_fmt\n\
              \x20            at /rustc/9fc6/library/core/src/panicking.rs:75:14\n\
-             \x20  2: 0xffffffff80003000 - demo_kernel::mm::map\n             at /work/kernel/src/mm/map.rs:44:9\n\
-             \x20  3: 0xffffffff80004000 - demo_kernel::main\n             at /work/kernel/src/main.rs:4:9\n"
+             \x20  2: 0xffffffff80003000 - demo_kernel::mm::map\n             at /build/kernel/src/mm/map.rs:44:9\n\
+             \x20  3: 0xffffffff80004000 - demo_kernel::main\n             at /build/kernel/src/main.rs:4:9\n"
         ));
-        assert_eq!(report.source, Some(("/work/kernel/src/mm/map.rs".into(), 44)), "{report:#?}");
+        assert_eq!(report.source, Some(("/build/kernel/src/mm/map.rs".into(), 44)), "{report:#?}");
         assert!(report.notes.iter().any(|note| note.contains(library)));
     }
-    let alone = only("panicked at /root/.cargo/registry/src/index-1949cf8c/spin-0.9.8/src/mutex.rs:12:5:\nlost\n");
+    let alone = only("panicked at /home/demo/.cargo/registry/src/index-1949cf8c/spin-0.9.8/src/mutex.rs:12:5:\nlost\n");
     assert_eq!(alone.source.map(|(_, line)| line), Some(12));
 }
