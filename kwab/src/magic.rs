@@ -156,7 +156,8 @@ pub(crate) fn kind(head: &[u8]) -> Kind {
 /// multiple of 31 (RFC 1950, 2.2). They are a letter and a sign in some texts.
 fn is_zlib(head: &[u8]) -> bool {
     const DICTIONARY: u8 = 0x20;
-    matches!(head, [0x78, flags, _, ..] if flags & DICTIONARY == 0 && u16::from_be_bytes([0x78, *flags]).is_multiple_of(31))
+    let is_sum = |flags: u8| u16::from_be_bytes([0x78, flags]).is_multiple_of(31);
+    matches!(head, [0x78, flags, _, ..] if flags & DICTIONARY == 0 && is_sum(*flags))
 }
 
 /// An ELF file, by its type (`e_type`, System V ABI, chapter 4).
