@@ -162,22 +162,15 @@ impl<'a> PathSearch<'a> {
             let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
             let parting =
                 parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
-            found.extend(parting.map(|found| self.asked_seldom(found, start.visit.path)));
+            found.extend(parting.map(|mut found| {
+                // Where no call was answered right, a function that decides is not told from one that is asked everywhere.
+                (found.parted.asked, found.told.asked) = (None, None);
+                found
+            }));
             let traps = first_good.get(number).zip(first_bad.get(number));
             found.extend(traps.and_then(|(good, bad)| self.first_traps(*number, good, bad)));
         }
         found.truncate(MOST_PARTINGS);
-        found
-    }
-
-    /// A parting of a thread's start, with the function that answered only if it ran no more often than the one that
-    /// asked: what answers everywhere is not told from what decides, where no call was answered right.
-    fn asked_seldom(&mut self, mut found: FoundParting, path: u32) -> FoundParting {
-        let way = self.bad.way(path, &mut self.functions);
-        let Parted { function, asked, .. } = found.parted;
-        if asked.is_none_or(|asked| way.often(asked) > way.often(function)) {
-            (found.parted.asked, found.told.asked) = (None, None);
-        }
         found
     }
 

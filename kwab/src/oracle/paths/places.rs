@@ -96,14 +96,6 @@ impl Way {
     }
 }
 
-impl Way {
-    /// How often the line of a function ran that ran most.
-    pub(super) fn often(&self, function: u32) -> u8 {
-        let places = self.times.iter().filter(|(place, _)| place.function == function);
-        places.map(|(_, times)| *times).max().unwrap_or_default()
-    }
-}
-
 /// The address of an instruction and a line that it belongs to.
 type Instruction = (u64, CodeLine);
 
