@@ -163,7 +163,7 @@ impl<'a> PathSearch<'a> {
             let parting =
                 parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
             found.extend(parting.map(|mut found| {
-                // Where no call was answered right, a function that decides is not told from one that is asked everywhere.
+                // Where no call was answered right, what decides is not told from what is asked everywhere.
                 (found.parted.asked, found.told.asked) = (None, None);
                 found
             }));
