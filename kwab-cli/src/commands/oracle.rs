@@ -95,8 +95,8 @@ struct RecordedPaths {
     good: Paths,
     bad: Paths,
     again: Vec<Paths>,
-    /// The image of the kernel of the good run, if it is another.
-    other: Option<Image>,
+    /// The kernel of the good run, if it is another.
+    good_kernel: Option<Image>,
 }
 
 impl RecordedPaths {
@@ -105,13 +105,13 @@ impl RecordedPaths {
         let paths = files.good_paths.as_deref().zip(files.bad_paths.as_deref()).filter(|_| arguments.symbols.is_some());
         let Some((good, bad)) = paths else { return Ok(None) };
         let again = files.again_paths.iter().map(|path| read_paths(path)).collect::<Result<Vec<_>>>()?;
-        let other = files.good_symbols.as_deref().map(image).transpose()?;
-        Ok(Some(Self { good: read_paths(good)?, bad: read_paths(bad)?, again, other }))
+        let good_kernel = files.good_symbols.as_deref().map(image).transpose()?;
+        Ok(Some(Self { good: read_paths(good)?, bad: read_paths(bad)?, again, good_kernel }))
     }
 
     /// Adds where the paths part.
     fn follow(&self, bad: &Image, report: &mut OracleReport) {
-        let good = Recorded { paths: &self.good, image: self.other.as_ref().unwrap_or(bad) };
+        let good = Recorded { paths: &self.good, image: self.good_kernel.as_ref().unwrap_or(bad) };
         report.follow_paths(good, Recorded { paths: &self.bad, image: bad }, &self.again);
     }
 }

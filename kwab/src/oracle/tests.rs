@@ -360,6 +360,32 @@ fn a_machine_that_ended_before_the_program_began_is_compared_from_its_first_thre
 }
 
 #[test]
+fn a_machine_that_went_wrong_beside_the_program_is_compared_from_init_on_when_that_is_asked() {
+    let run = |reaped: i64| {
+        let rows = [
+            entry(1, 57, [0; 6]),
+            exit(1, 57, 2, ""),
+            entry(2, 59, [0x1000, 0, 0, 0, 0, 0]),
+            exit(2, 59, 0, ",\"text0\":\"/bin/p\""),
+            entry(2, 32, [0; 6]),
+            exit(2, 32, 3, ""),
+            entry(1, 61, [u64::MAX, 0, 0, 0, 0, 0]),
+            exit(1, 61, reaped, ""),
+        ];
+        recorded(&rows.iter().map(String::as_str).collect::<Vec<_>>())
+    };
+    let (good, bad) = (run(2), run(-10));
+    let judged = |from_init| {
+        let options = CompareOptions { program: Some("p".to_owned()), from_init };
+        compare(("good", &good), ("bad", &bad), &options)
+    };
+    assert_eq!((judged(false).verdict, judged(false).bad.gaps.len()), (Verdict::Same, 0));
+    let report = judged(true);
+    assert_eq!((report.verdict, report.first.expect("a difference").name.as_str()), (Verdict::Differs, "wait4"));
+    assert_eq!(report.bad.gaps, ["/bin/p does the same in both runs: compared from the first thread on"]);
+}
+
+#[test]
 fn rings_lack_calls_without_arguments_and_are_never_complete() {
     let good = of_strace(format!("{START}7 getpid() = 7\n7 dup(0) = 3\n").as_bytes());
     let ring = |calls: &str| {

@@ -544,8 +544,10 @@ pub(super) fn source_files(
         // Numbers begin at 1 before DWARF 5.
         for index in 0..=header.file_names().len() as u64 {
             let file = render_file(unit, index, known);
-            let fits = units.charge(1 + file.as_ref().map_or(0, |file| TEXT + file.len() as u64));
-            files.extend(file.filter(|_| fits));
+            if !units.charge(1 + file.as_ref().map_or(0, |file| TEXT + file.len() as u64)) {
+                return files;
+            }
+            files.extend(file);
         }
     }
     files

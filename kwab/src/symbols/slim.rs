@@ -15,6 +15,7 @@ use gimli::write::{
 };
 use gimli::{Encoding, Format, LineEncoding, LittleEndian};
 
+use super::allowance::Allowance;
 use super::bytes::ImageBytes;
 use super::version::{self, Md5, SourceVersion};
 use super::{Image, Probe, SourceFrame, compact, regular, store};
@@ -50,7 +51,8 @@ pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSe
 #[must_use]
 pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<Vec<u8>> {
     let whole = bytes(image)?;
-    let sections = Maker { image, roots, dwarf: unit(), sums: HashMap::new() }.write(functions)?;
+    let sections =
+        Maker { image, roots, dwarf: unit(), sums: HashMap::new(), room: version::room() }.write(functions)?;
     compact::slimmed(&whole, &sections)
 }
 
@@ -104,6 +106,8 @@ struct Maker<'i> {
     dwarf: DwarfUnit,
     /// Checksums of source files that were looked for.
     sums: HashMap<(String, SourceVersion), Option<Md5>>,
+    /// How many bytes of them may still be read.
+    room: Allowance,
 }
 
 impl Maker<'_> {
@@ -157,7 +161,7 @@ impl Maker<'_> {
     fn file(&mut self, path: &str, version: SourceVersion) -> gimli::write::FileId {
         let kept = self.sums.entry((path.to_owned(), version));
         // Without a checksum of its own a file has one of zeros: a table has them for all files or none.
-        let md5 = kept.or_insert_with(|| version::of_file(path, version)).map_or([0; 16], |sum| sum.0);
+        let md5 = kept.or_insert_with(|| version::of_file(path, version, &self.room)).map_or([0; 16], |sum| sum.0);
         let place = LineString::String(place(path, self.roots).into_bytes());
         let program = &mut self.dwarf.unit.line_program;
         let folder = program.default_directory();

@@ -11,10 +11,14 @@ use std::time::SystemTime;
 
 use md5::Digest as _;
 
+use super::allowance::Allowance;
 use super::regular;
 
 /// The longest source file that is read.
 pub(super) const MAX_SOURCE_BYTES: u64 = 8 << 20;
+/// Bytes of source files that are read for the checksums of one image, several times those of a kernel: an image may
+/// name a file that is there by any number of paths.
+const MOST_TOGETHER: u64 = 256 << 20;
 /// The section with the checksums of source files: 32 hexadecimal digits, a space and the recorded path in each line.
 pub(super) const SOURCES: &str = ".kwab.sources";
 
@@ -70,8 +74,13 @@ pub(super) fn unmarked(text: &str) -> (&str, SourceVersion) {
     (split.map_or(text, |(path, _)| path), sum.map_or(SourceVersion::Unknown, SourceVersion::Md5))
 }
 
-/// The checksum of a source file as it was when the image was built, if it can be told.
-pub(super) fn of_file(path: &str, version: SourceVersion) -> Option<Md5> {
+/// Bytes of source files that may still be read for an image.
+pub(super) const fn room() -> Allowance {
+    Allowance::exactly(MOST_TOGETHER)
+}
+
+/// The checksum of a source file as it was when the image was built, if it can be told and there is room.
+pub(super) fn of_file(path: &str, version: SourceVersion, room: &Allowance) -> Option<Md5> {
     let image = match version {
         SourceVersion::Md5(sum) => return Some(sum),
         SourceVersion::Before(image) => image,
@@ -79,13 +88,14 @@ pub(super) fn of_file(path: &str, version: SourceVersion) -> Option<Md5> {
     };
     let path = Path::new(path);
     let is_source = path.extension().is_some_and(|ending| ENDINGS.iter().any(|known| ending == *known));
-    let changed = path.metadata().and_then(|meta| meta.modified()).ok()?;
-    (is_source && path.is_absolute() && changed <= image)
-        .then(|| regular::read(path, MAX_SOURCE_BYTES).ok().map(|bytes| Md5::of(&bytes)))?
+    let meta = path.metadata().ok().filter(|_| is_source && path.is_absolute())?;
+    let is_that = meta.modified().is_ok_and(|changed| changed <= image) && room.take(meta.len());
+    is_that.then(|| regular::read(path, MAX_SOURCE_BYTES).ok().map(|bytes| Md5::of(&bytes)))?
 }
 
 /// The text of the section [`SOURCES`] for files as [`marked`] names them, of an image that was written at a time.
 pub(super) fn lines(files: &BTreeSet<String>, written: Option<SystemTime>) -> String {
+    let room = room();
     let line = |text: &String| {
         let (file, recorded) = unmarked(text);
         let version = match (recorded, written) {
@@ -93,7 +103,7 @@ pub(super) fn lines(files: &BTreeSet<String>, written: Option<SystemTime>) -> St
             (recorded, _) => recorded,
         };
         // A line has one path.
-        of_file(file, version).filter(|_| !file.contains('\n')).map(|sum| format!("{} {file}\n", sum.digits()))
+        of_file(file, version, &room).filter(|_| !file.contains('\n')).map(|sum| format!("{} {file}\n", sum.digits()))
     };
     files.iter().filter_map(line).collect()
 }
@@ -103,4 +113,35 @@ pub(super) fn read(section: &[u8]) -> HashMap<String, Md5> {
     let text = String::from_utf8_lossy(section);
     let lines = text.lines().filter_map(|line| line.split_once(' '));
     lines.filter_map(|(digits, path)| Some((path.to_owned(), Md5::from_digits(digits)?))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn sums_are_of_sources_older_than_the_image_and_what_is_read_for_them_is_bounded() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name: &str| folder.path().join(name).to_str().unwrap().to_owned();
+        let (source, secret) = (path("a.c"), path("secret"));
+        fs::write(&source, vec![b'x'; MAX_SOURCE_BYTES as usize]).unwrap();
+        fs::write(&secret, "x").unwrap();
+        let written = SystemTime::now() + std::time::Duration::from_secs(60);
+        let sum = |path: &str, version| of_file(path, version, &room());
+        assert!(sum(&source, SourceVersion::Before(written)).is_some());
+        for (path, version) in [
+            (source.as_str(), SourceVersion::Before(SystemTime::UNIX_EPOCH)),
+            (&source, SourceVersion::Unknown),
+            (&secret, SourceVersion::Before(written)),
+            ("Cargo.toml", SourceVersion::Before(written)),
+        ] {
+            assert_eq!(sum(path, version), None, "{path}");
+        }
+        let spelled: BTreeSet<String> = (1..100).map(|slashes| path(&format!("{}a.c", "./".repeat(slashes)))).collect();
+        let all = lines(&spelled, Some(written));
+        assert_eq!(all.lines().count() as u64, MOST_TOGETHER / MAX_SOURCE_BYTES - 1);
+        assert_eq!(read(all.as_bytes()).len(), all.lines().count());
+    }
 }
