@@ -207,7 +207,7 @@ impl Finder {
         }
         if let ImageBytes::File(path) = image {
             // A debug file that an image beside a dump names came with the dump too.
-            let holds = |search: &&SearchPath| search.has(path) || search.beside && path.starts_with(&search.path);
+            let holds = |search: &&SearchPath| search.has(path) || search.beside && search.is_above(path);
             let first = self.search_paths.iter().find(holds);
             self.took_beside |= first.is_some_and(|search| search.beside);
             self.taken.push(path.clone());
@@ -326,6 +326,11 @@ impl SearchPath {
     fn has(&self, path: &Path) -> bool {
         let is_it = |candidate: &Candidate| matches!(&candidate.bytes, ImageBytes::File(known) if known == path);
         self.looked.as_ref().is_some_and(|looked| looked.candidates.iter().any(is_it))
+    }
+
+    /// Whether a path lies below it; nothing lies below what the dump carries itself.
+    fn is_above(&self, path: &Path) -> bool {
+        !self.path.as_os_str().is_empty() && path.starts_with(&self.path)
     }
 
     /// Whether these very bytes are one of its images.

@@ -462,3 +462,20 @@ fn the_source_of_a_kept_image_is_shown_only_while_it_is_that_of_the_build() {
     assert_eq!(text.as_deref(), Some("int main(void)"));
     assert!(remarks[0].contains("was changed after the image was built"), "{remarks:?}");
 }
+
+#[test]
+fn an_image_that_was_built_here_is_no_part_of_a_dump_that_carries_others_or_none() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_, program) = program_of(folder.path());
+    let built = Image::open(&program, &IndexCache::none()).unwrap();
+    let id = built.build_id().unwrap();
+    let wanted = Wanted { build_id: Some(&id.0), name: None };
+    let small = slim::slim(&built, &[built.find_symbol("main").unwrap()].into(), &[]).unwrap();
+    let carried = ImageBytes::Memory { name: "carried".to_owned(), bytes: small.into() };
+    for (inside, is_of_dump) in [(Vec::new(), false), (vec![carried], true)] {
+        let mut finder = Finder::new(Vec::new(), false).offline().and_by_id(vec![program.clone()]);
+        finder.add_inside(inside);
+        finder.find(wanted).unwrap();
+        assert_eq!(finder.took_beside(), is_of_dump);
+    }
+}
