@@ -5,6 +5,7 @@ mod common;
 
 mod address;
 mod analyses;
+mod bare;
 mod bisect;
 mod bombs;
 mod builds;

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use kwab_format::record::{Image as ImageRecord, ImageKind, Vma};
 
 use super::context::Context;
-use super::embedded;
 use super::frame::printed_function;
 use super::quote::text;
+use super::{bare, embedded};
 use crate::model::{Case, Located};
 use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, PrintedFunction, Symbols, Wanted};
 
 /// Functions of one image that are looked for by name.
 const MOST_PRINTED: usize = 512;
 /// Images that are tried for one kernel or module.
-const MOST_CANDIDATES: usize = 8;
+pub(super) const MOST_CANDIDATES: usize = 8;
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -73,6 +73,7 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     }
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
         load_printed(case, finder, cache, &mut images);
+        bare::load(case, finder, cache, &mut images);
     }
     if case.is_of_log() {
         load_mapped(case, finder, cache, &mut images);

@@ -24,6 +24,7 @@
 mod answers;
 pub mod audit;
 mod backing;
+mod bare;
 pub mod blame;
 pub mod code;
 mod context;

@@ -13,6 +13,7 @@ use sha2::{Digest as _, Sha256};
 use super::build::BuildIndex;
 use super::bytes::ImageBytes;
 use super::cache::IndexCache;
+use super::calls::is_after_call;
 use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
@@ -221,7 +222,27 @@ impl Image {
     /// Whether its code is for x86_64.
     #[must_use]
     pub fn is_x86_64(&self) -> bool {
-        with_elf(&self.bytes, IsX86).unwrap_or(false)
+        with_elf(&self.bytes, Machine).is_ok_and(|(architecture, _)| architecture == object::Architecture::X86_64)
+    }
+
+    /// Which of these link addresses are behind a call instruction; `None` for an architecture whose calls are not
+    /// known here.
+    #[must_use]
+    pub fn behind_calls(&self, links: &[u64]) -> Option<Vec<bool>> {
+        /// The longest call instruction, with what may stand between it and its return address.
+        const LONGEST_CALL: u64 = 8;
+        let (architecture, big_endian) = with_elf(&self.bytes, Machine).ok()?;
+        is_after_call(architecture, big_endian, &[0; LONGEST_CALL as usize])?;
+        let is_behind = |link: &u64| {
+            let mut bytes = [0; LONGEST_CALL as usize];
+            // Code that begins less than that before the address has zeros in front.
+            let there = (1..=LONGEST_CALL).rev().find(|back| self.is_code(link.wrapping_sub(*back)));
+            let Some(length) = there.map(|back| back as usize) else { return false };
+            let room = &mut bytes[LONGEST_CALL as usize - length..];
+            self.read(link.wrapping_sub(length as u64), room) == length
+                && is_after_call(architecture, big_endian, &bytes) == Some(true)
+        };
+        Some(links.iter().map(is_behind).collect())
     }
 
     /// The link addresses of functions that a kernel printed, in their order; none with a damaged index.
@@ -291,13 +312,14 @@ impl ElfTask for ReadContents {
     }
 }
 
-struct IsX86;
+/// The architecture, and whether its numbers are big-endian.
+struct Machine;
 
-impl ElfTask for IsX86 {
-    type Output = bool;
+impl ElfTask for Machine {
+    type Output = (object::Architecture, bool);
 
-    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<bool> {
-        Ok(elf.architecture() == object::Architecture::X86_64)
+    fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Self::Output> {
+        Ok((elf.architecture(), !elf.is_little_endian()))
     }
 }
 

@@ -27,6 +27,7 @@ mod allowance;
 mod build;
 mod bytes;
 mod cache;
+mod calls;
 mod cfi;
 mod compact;
 pub mod cpio;
@@ -57,6 +58,7 @@ mod tests;
 
 pub use bytes::ImageBytes;
 pub use cache::IndexCache;
+pub(crate) use calls::is_after_x86_call;
 pub use cfi::{Step, UnwindTables};
 pub use debug_info::Dwarf;
 pub use find::{FindError, Finder, Wanted};

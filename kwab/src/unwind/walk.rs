@@ -1,7 +1,7 @@
 //! Walks a stack frame by frame, choosing at each one the most trustworthy way that works.
 
 use super::Registers;
-use crate::symbols::{Probe, Step, UnwindTables};
+use crate::symbols::{Probe, Step, UnwindTables, is_after_x86_call};
 
 /// How a frame was found, most trustworthy first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -247,32 +247,5 @@ fn moved(callee: &Registers, ip: u64, sp: u64) -> Registers {
 
 /// Whether the bytes before an address are a call instruction; `None` when they are not known.
 fn is_after_call(space: &dyn Space, addr: u64) -> Option<bool> {
-    let before = space.bytes_before(addr);
-    if before.len() < 2 {
-        return None;
-    }
-    let at = |back: usize| before.len().checked_sub(back).and_then(|at| before.get(at)).copied();
-    let direct = at(5) == Some(0xe8);
-    // FF /2 with its ModRM byte: register or [reg] (2), [reg+disp8] (3), SIB+disp8 (4), [reg+disp32] (6), SIB+disp32
-    // (7).
-    let indirect = [2, 3, 4, 6, 7].into_iter().any(|length| {
-        at(length) == Some(0xff)
-            && at(length - 1)
-                .is_some_and(|modrm| (modrm >> 3) & 7 == 2 && fits(modrm, length, at(length.saturating_sub(2))))
-    });
-    Some(direct || indirect)
-}
-
-/// Whether an `FF /2` instruction with this ModRM byte has this length (Intel SDM volume 2, table 2-2).
-fn fits(modrm: u8, length: usize, sib: Option<u8>) -> bool {
-    let (mode, rm) = (modrm >> 6, modrm & 7);
-    let has_sib = mode != 3 && rm == 4;
-    let no_base = has_sib && mode == 0 && sib.is_some_and(|sib| sib & 7 == 5);
-    let displacement = match mode {
-        0 if rm == 5 || no_base => 4,
-        1 => 1,
-        2 => 4,
-        _ => 0,
-    };
-    length == 2 + usize::from(has_sib) + displacement
+    is_after_x86_call(&space.bytes_before(addr))
 }
