@@ -11,9 +11,11 @@
  * `switch_stacks` and `user_begin`, skip=ADDRESS once per function. The output, line by line; numbers are decimal but
  * addresses:
  *
- *   kwab-paths 1             the format
+ *   kwab-paths 2             the format
  *   b ADDRESS BYTES          the next block, from 0
  *   p BLOCK[*TIMES]...       the next path, from 0; how often a block ran if more than once, 255 for more
+ *   o BLOCK...               its blocks in the order of all their turns, a block that follows itself once, as far as
+ *                            MOST_TURNS
  *   c NUMBER STACK PATH      a call: how many calls of the machine began before it, its thread
  *   u NUMBER STACK PATH      the same, of a call that did not return
  *   t NUMBER STACK PATH V    an exception from user mode, its vector, and how many calls had begun
@@ -56,6 +58,8 @@ enum {
     BUCKETS = 1 << 16,
     /* Blocks of one visit that are kept. */
     MOST_BLOCKS = 1 << 16,
+    /* Turns of blocks of one visit that are kept. */
+    MOST_TURNS = 1 << 13,
     /* How often a block ran is counted up to here. */
     MOST_TIMES = 255,
     /* Entries that are open inside each other. */
@@ -90,7 +94,7 @@ typedef struct Thread {
     int vector;
     /* The vectors of traps inside the visit. */
     int inside[DEEPEST], depth;
-    unsigned *path, length, room;
+    unsigned *path, length, room, *turns, turn_count;
     unsigned char *times;
     struct Thread *next;
 } Thread;
@@ -140,9 +144,17 @@ static Block *block_at(uint64_t address, unsigned bytes) {
     return *bucket = block;
 }
 
+static void add_turn(Thread *thread, const Block *block) {
+    if (thread->turn_count == MOST_TURNS) return;
+    if (thread->turn_count && thread->turns[thread->turn_count - 1] == block->id) return;
+    if (!thread->turns) thread->turns = zeroed(MOST_TURNS * sizeof *thread->turns);
+    thread->turns[thread->turn_count++] = block->id;
+}
+
 static void add(Thread *thread, Block *block) {
     if (block->stamp == thread->serial) {
         thread->times[block->at] += thread->times[block->at] < MOST_TIMES;
+        add_turn(thread, block);
         return;
     }
     if (thread->length == MOST_BLOCKS) return;
@@ -161,6 +173,7 @@ static void add(Thread *thread, Block *block) {
     }
     thread->times[thread->length] = 1;
     thread->path[thread->length++] = block->id;
+    add_turn(thread, block);
 }
 
 /* The number of the thread's path, which is written when it is new. */
@@ -168,6 +181,8 @@ static unsigned path_of(const Thread *thread) {
     uint64_t hash = 0xcbf29ce484222325u;
     for (unsigned index = 0; index < thread->length; index++)
         hash = ((hash ^ thread->path[index] ^ (uint64_t)thread->times[index] << 32) * 0x100000001b3u) ^ (hash >> 29);
+    for (unsigned index = 0; index < thread->turn_count; index++)
+        hash = ((hash ^ thread->turns[index]) * 0x100000001b3u) ^ (hash >> 29);
     Known **bucket = &paths[hash >> 48];
     for (Known *known = *bucket; known; known = known->same)
         if (known->hash == hash) return known->id;
@@ -179,6 +194,9 @@ static unsigned path_of(const Thread *thread) {
         written += (uint64_t)fprintf(output, " %u", thread->path[index]);
         if (thread->times[index] > 1) written += (uint64_t)fprintf(output, "*%d", thread->times[index]);
     }
+    written += (uint64_t)fprintf(output, "\no");
+    for (unsigned index = 0; index < thread->turn_count; index++)
+        written += (uint64_t)fprintf(output, " %u", thread->turns[index]);
     written += (uint64_t)fprintf(output, "\n");
     return known->id;
 }
@@ -208,7 +226,7 @@ static void open_visit(Thread *thread, int vector) {
     thread->number = vector == CALL ? calls++ : vector == START ? starts++ : calls;
     thread->serial = ++serial;
     thread->skip_until = thread->last_end = 0;
-    thread->length = 0;
+    thread->length = thread->turn_count = 0;
     thread->depth = 0;
 }
 
@@ -343,7 +361,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         fprintf(stderr, "paths: output, entry, traps, switch and begin are wanted, and the output must be writable\n");
         return 1;
     }
-    written = (uint64_t)fprintf(output, "kwab-paths 1\n");
+    written = (uint64_t)fprintf(output, "kwab-paths 2\n");
     atexit(finish);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     return 0;

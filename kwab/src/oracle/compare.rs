@@ -20,7 +20,7 @@ const SUSPECTS: usize = 5;
 /// Differences behind the first that the report shows.
 const LATER: usize = 20;
 /// Errors of futex(2) that tell of the request, not of the moment.
-const REFUSED: &[&str] = &["EINVAL", "EFAULT", "ENOSYS"];
+const REFUSED: &[&str] = &["EINVAL", "EFAULT", "ENOSYS", "EDEADLK", "EPERM", "ESRCH"];
 /// Bytes of a thread's name in the report.
 const LONGEST_LABEL: usize = 64;
 /// Bytes of a path that decide which row is beside which; rings keep no more of some.
@@ -383,6 +383,10 @@ impl<'t> Runs<'t> {
                 if matches!(&*call.name, "nanosleep" | "clock_nanosleep") && call.answer == Answer::Value(0) {
                     return;
                 }
+                // A lock whose word is free is taken without a call.
+                if call.locks_a_futex() && !call.is_refused() {
+                    return;
+                }
                 // Rings leave these out.
                 let is_brief = call.known.is_some_and(|known| known.args.is_empty());
                 if is_brief && [self.good, self.bad].iter().any(|trace| trace.origin == Origin::Rings) {
@@ -501,8 +505,7 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            let waits = call.name == "futex"
-                && !matches!(call.answer, Answer::Error(ref why) if REFUSED.contains(&why.as_str()));
+            let waits = call.name == "futex" && !call.is_refused() && !call.locks_a_futex();
             call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || waits
         })
     }
@@ -515,6 +518,23 @@ impl TraceRow {
 impl Called {
     fn kind(&self, at: usize) -> Option<ArgKind> {
         Some(self.known?.args.get(at)?.kind)
+    }
+
+    /// Whether it is futex(2) and was refused for what was asked, not for the moment.
+    fn is_refused(&self) -> bool {
+        self.name == "futex" && matches!(&self.answer, Answer::Error(why) if REFUSED.contains(&why.as_str()))
+    }
+
+    /// Whether it is an operation of futex(2) on a lock that the kernel keeps in the word: it says whose the lock is,
+    /// where a wait for a word only says that time passes.
+    fn locks_a_futex(&self) -> bool {
+        /// Bits of the operation that are flags (FUTEX_PRIVATE_FLAG, FUTEX_CLOCK_REALTIME).
+        const FLAGS: u64 = 0x180;
+        let operation = self.args.get(1).filter(|_| self.name == "futex");
+        operation.is_some_and(|operation| {
+            operation.word.is_some_and(|word| matches!(word & !FLAGS, 6..=8 | 13))
+                || operation.written.as_ref().is_some_and(|words| words.contains("LOCK_PI"))
+        })
     }
 
     /// Whether the call comes back to the program at all.

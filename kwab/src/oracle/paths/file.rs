@@ -6,8 +6,9 @@ use std::collections::BTreeMap;
 
 use crate::units::count;
 
-/// What the first line says.
-const HEAD: &str = "kwab-paths 1";
+/// What the first line says. Recordings of the first format have no order of turns.
+const HEAD: &str = "kwab-paths 2";
+const FIRST_HEAD: &str = "kwab-paths 1";
 /// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
 const LONGEST_BLOCK: u32 = 8192;
 /// Bytes of all blocks: a few times the code of a kernel, whatever a file claims.
@@ -23,6 +24,8 @@ pub struct Paths {
     pub(super) blocks: Vec<(u64, u32)>,
     /// The blocks of each path in the order in which they ran first, and how often each ran.
     pub(super) paths: Vec<Box<[(u32, u8)]>>,
+    /// The blocks of paths in the order of their turns, by the number of the path.
+    pub(super) turns: BTreeMap<u32, Box<[u32]>>,
     /// The system calls, by how many of the machine began before each.
     pub(super) calls: BTreeMap<u32, Visit>,
     /// The exceptions from user mode.
@@ -73,7 +76,7 @@ impl Paths {
     /// When the text begins otherwise.
     pub fn of(text: &[u8]) -> Result<Self, NoPaths> {
         let mut lines = text.split(|byte| *byte == b'\n');
-        if lines.next() != Some(HEAD.as_bytes()) {
+        if ![HEAD, FIRST_HEAD].map(|head| Some(head.as_bytes())).contains(&lines.next()) {
             return Err(NoPaths);
         }
         let mut paths = Self::default();
@@ -112,6 +115,12 @@ impl Paths {
                 });
                 // A damaged path keeps its number.
                 self.paths.push(blocks.collect::<Option<_>>().unwrap_or_default());
+            }
+            "o" => {
+                let path = u32::try_from(self.paths.len()).ok()?.checked_sub(1)?;
+                let is_known = |id: &u32| (*id as usize) < self.blocks.len();
+                let turns = words.map(|word| word.parse().ok().filter(is_known)).collect::<Option<_>>()?;
+                self.turns.insert(path, turns);
             }
             "e" => self.ended = Some(u64::from_str_radix(words.next()?, 16).ok()?),
             "c" | "u" | "t" | "s" => {
@@ -184,17 +193,19 @@ mod tests {
 
     #[test]
     fn damage_is_counted_and_a_path_keeps_its_number() {
-        let text = b"kwab-paths 1\nb ffff8000 9\nb ffff8009 4\np 0 1*3\np 7\nc 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
+        let text = b"kwab-paths 2\nb ffff8000 9\nb ffff8009 4\np 0 1*3\no 0 1 0 1\np 7\no 7\nc 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
         let paths = Paths::of(text).expect("a recording");
         assert_eq!((paths.blocks.len(), paths.paths.len()), (2, 2));
         assert_eq!(*paths.paths[0], [(0, 1), (1, 3)]);
         assert!(paths.paths[1].is_empty());
+        assert_eq!(paths.turns, BTreeMap::from([(0, Box::from([0, 1, 0, 1]))]));
         assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0 }));
         assert_eq!(paths.calls.get(&1), None);
         assert_eq!(paths.traps_behind()[&0][0].vector, 14);
         assert_eq!(paths.gaps.len(), 2);
-        assert_eq!(paths.gaps[1], "damage in 2 lines of the recording of paths");
-        assert!(Paths::of(b"kwab-paths 2\n").is_err() && Paths::of(b"").is_err());
+        assert_eq!(paths.gaps[1], "damage in 3 lines of the recording of paths");
+        assert!(Paths::of(b"kwab-paths 1\n").is_ok());
+        assert!(Paths::of(b"kwab-paths 3\n").is_err() && Paths::of(b"").is_err());
     }
 
     #[test]

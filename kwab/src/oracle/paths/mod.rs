@@ -260,9 +260,15 @@ impl<'a> PathSearch<'a> {
     }
 
     fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
+        let turns = (good, bad);
         let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
         let sleeps = good.sleeps || bad.sleeps;
-        let parted = part(&good, &bad, &self.functions, &self.noise)?;
+        // Most calls do the same: their order is not looked at.
+        part(&good, &bad, None, &self.functions, &self.noise)?;
+        let of_good = self.good.turns(turns.0, &mut self.functions);
+        let turns = of_good.zip(self.bad.turns(turns.1, &mut self.functions));
+        let turns = turns.as_ref().map(|(good, bad)| (good.as_slice(), bad.as_slice()));
+        let parted = part(&good, &bad, turns, &self.functions, &self.noise)?;
         // How often something ran until another thread was done depends on time.
         if alike && sleeps && parted.is_of_times {
             return None;

@@ -37,8 +37,15 @@ pub(super) struct Parted {
     pub others: Vec<u32>,
 }
 
-/// Where two ways part; `None` where they are the same but for noise.
-pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet<CodeLine>) -> Option<Parted> {
+/// Where two ways part; `None` where they are the same but for noise. `turns` are the places of both in the order of all
+/// their turns, where that was recorded.
+pub(super) fn part(
+    good: &Way,
+    bad: &Way,
+    turns: Option<(&[CodeLine], &[CodeLine])>,
+    functions: &Functions,
+    noise: &HashSet<CodeLine>,
+) -> Option<Parted> {
     let alone = |way: &Way, other: &Way, is_other: &dyn Fn(u8, u8) -> bool| -> Vec<(usize, CodeLine)> {
         let times = |way: &Way, place: &CodeLine| way.times.get(place).copied().unwrap_or_default();
         let is_alone = |place: &CodeLine| {
@@ -69,10 +76,19 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     let function = last.map_or(first.1.function, |place| place.function);
     let asked = last.is_none().then(|| asked(ran, function)).flatten();
     let asked = asked.filter(|asked| !is_of_times && functions.tells(*asked));
+    let told = |place: &CodeLine| functions.tells(place.function) && !noise.contains(place);
+    let full = turns.and_then(|(good, bad)| in_turns(good, bad, &told));
     let (at, decided) = in_order(good, bad, noise);
-    let decided = decided.filter(|_| !is_of_times);
+    let (asked, decided) = match &full {
+        Some(full) => (full.asked, full.decided),
+        None => (asked, decided.filter(|_| !is_of_times)),
+    };
     // Until there both did the same, one by one.
-    let ran = if is_of_times || at == 0 { ran } else { &good.list[..at] };
+    let ran = match (&full, turns) {
+        (Some(full), Some((good, _))) => &good[..full.at],
+        _ if is_of_times || at == 0 => ran,
+        _ => &good.list[..at],
+    };
     let mut before = Vec::new();
     for place in ran.iter().rev() {
         if place.function != function && !before.contains(&place.function) {
@@ -93,6 +109,53 @@ pub(super) fn part(good: &Way, bad: &Way, functions: &Functions, noise: &HashSet
     let entered = last.map(|_| first.1.function);
     others.sort_by_key(|function| (Some(*function) != entered, !in_both(*function)));
     Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, decided, asked, before, others })
+}
+
+/// Where two ways part in the order of their turns.
+struct InTurns {
+    /// Behind how many places of the good way.
+    at: usize,
+    /// The function in which they part.
+    decided: Option<u32>,
+    /// What that had called on the line on which they part, last.
+    asked: Option<u32>,
+}
+
+/// Where the order of two ways differs first, of the places that tell; `None` where it does not, or one is the
+/// beginning of the other.
+fn in_turns(good: &[CodeLine], bad: &[CodeLine], told: &dyn Fn(&CodeLine) -> bool) -> Option<InTurns> {
+    let list = |way: &[CodeLine]| -> Vec<(usize, CodeLine)> {
+        let mut kept: Vec<(usize, CodeLine)> = Vec::new();
+        for (at, place) in way.iter().enumerate().filter(|(_, place)| told(place)) {
+            if kept.last().is_none_or(|(_, last)| last != place) {
+                kept.push((at, *place));
+            }
+        }
+        kept
+    };
+    let (good, bad) = (list(good), list(bad));
+    let same = good.iter().zip(&bad).take_while(|(here, there)| here.1 == there.1).count();
+    let (next_good, next_bad) = (good.get(same)?.1, bad.get(same)?.1);
+    let common = &good[..same];
+    let (at, last) = common.last().copied()?;
+    let goes_on = |function: u32| next_good.function == function || next_bad.function == function;
+    // It came back from what it called on the line before it went on otherwise.
+    let decided = if next_good.function == next_bad.function {
+        Some(next_good.function)
+    } else if goes_on(last.function) {
+        Some(last.function)
+    } else {
+        common.iter().rev().map(|(_, place)| place.function).find(|function| goes_on(*function))
+    };
+    let own = |place: &CodeLine| Some(place.function) == decided;
+    let line = common.iter().rfind(|(_, place)| own(place)).map(|(_, place)| place.line);
+    let is_on_line = |place: &CodeLine| !own(place) || Some(place.line) == line;
+    let on_line: Vec<CodeLine> =
+        common.iter().rev().map(|(_, place)| *place).take_while(|place| is_on_line(place)).collect();
+    // What ran before the line began was not called on it.
+    let begun = on_line.iter().rposition(own).unwrap_or(0);
+    let asked = on_line[..begun].iter().map(|place| place.function).find(|function| Some(*function) != decided);
+    Some(InTurns { at: at + 1, decided, asked })
 }
 
 /// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran
@@ -183,7 +246,7 @@ mod tests {
     fn parted(good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]) -> Option<(String, Vec<String>, Vec<String>, bool)> {
         let mut functions = Functions::default();
         let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
-        let parted = part(&good, &bad, &functions, &HashSet::new())?;
+        let parted = part(&good, &bad, None, &functions, &HashSet::new())?;
         let names = |list: &[u32]| list.iter().map(|number| functions.name(*number).to_owned()).collect();
         let name = functions.name(parted.function).to_owned();
         Some((name, names(&parted.before), names(&parted.others), parted.is_of_times))
@@ -204,7 +267,7 @@ mod tests {
         let of = |good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]| {
             let mut functions = Functions::default();
             let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
-            let parted = part(&good, &bad, &functions, &HashSet::new()).expect("parted");
+            let parted = part(&good, &bad, None, &functions, &HashSet::new()).expect("parted");
             parted.asked.map(|asked| functions.name(asked).to_owned())
         };
         let run = |more: &[(&'static str, u32, u8)], last| {
@@ -223,7 +286,7 @@ mod tests {
         let of = |good: &[(&str, u32, u8)], bad: &[(&str, u32, u8)]| {
             let mut functions = Functions::default();
             let (good, bad) = (way(good, &mut functions), way(bad, &mut functions));
-            let parted = part(&good, &bad, &functions, &HashSet::new()).expect("parted");
+            let parted = part(&good, &bad, None, &functions, &HashSet::new()).expect("parted");
             parted.decided.map(|decided| functions.name(decided).to_owned())
         };
         // The bad run leaves the loop at once; what only one of them has comes later, elsewhere.

@@ -123,15 +123,35 @@ impl<'a> Resolver<'a> {
         let paths = self.paths;
         for (block, times) in paths.paths.get(path as usize).into_iter().flatten() {
             for (at, place) in self.block(*block, functions).iter() {
-                let moved = self.moved.get(&place.function).copied().unwrap_or_default();
-                let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
-                way.ran((*at, CodeLine { line, ..*place }), *times, &mut counted);
+                way.ran((*at, self.in_good(*place)), *times, &mut counted);
             }
         }
         way.sleeps = way.functions.iter().any(|function| functions.name(*function) == SCHEDULE);
         let way = Rc::new(way);
         self.ways.insert(path, way.clone());
         way
+    }
+
+    /// The places of a path in the order of all their turns, as far as that was recorded; `None` where it was not.
+    pub(super) fn turns(&mut self, path: u32, functions: &mut Functions) -> Option<Vec<CodeLine>> {
+        let paths = self.paths;
+        let mut turns: Vec<CodeLine> = Vec::new();
+        for block in paths.turns.get(&path)?.iter() {
+            for (_, place) in self.block(*block, functions).iter() {
+                let place = self.in_good(*place);
+                if turns.last() != Some(&place) {
+                    turns.push(place);
+                }
+            }
+        }
+        Some(turns)
+    }
+
+    /// The line that a place of this run has in the good build.
+    fn in_good(&self, place: CodeLine) -> CodeLine {
+        let moved = self.moved.get(&place.function).copied().unwrap_or_default();
+        let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
+        CodeLine { line, ..place }
     }
 
     /// The line of the source in this run's build.
