@@ -1,5 +1,5 @@
-//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--kept DIR] [--json]`: changes the kernel at random
-//! places and asks whether `kwab` finds the changed function.
+//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--id ID] [--kept DIR] [--json]`: changes the kernel at
+//! random places and asks whether `kwab` finds the changed function.
 //!
 //! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one
 //! kernel, each behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes
@@ -42,6 +42,9 @@ pub struct Arguments {
     /// Only of files whose path begins so, as `kernel/src/mm`.
     #[arg(long, value_name = "PATH")]
     only: Option<String>,
+    /// Of the sample only these, by their ids; several times for several.
+    #[arg(long, value_name = "ID")]
+    id: Vec<String>,
     /// Begin no mutant after this many minutes.
     #[arg(long, value_name = "MINUTES")]
     minutes: Option<u64>,
@@ -68,7 +71,7 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
         print!("\n{}", report::tables(std::slice::from_ref(&record)));
     }
     if arguments.kept.is_none() {
-        keep(record, arguments.only.is_none(), began)?;
+        keep(record, arguments.only.is_none() && arguments.id.is_empty(), began)?;
     }
     results::verdict(&failures)
 }
@@ -143,7 +146,10 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     }
     let session = Session { reach: Some(Reach::take(&baseline, &folder)?), baseline, kwab, folder };
     let (since, limit) = (Instant::now(), arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
-    for (number, mutant) in sample::order(booted, arguments.seed).iter().take(arguments.count as usize) {
+    let ids = &arguments.id;
+    let is_meant = |mutant: &Mutant| ids.is_empty() || ids.iter().any(|id| mutant.id() == *id);
+    let sample = sample::order(booted, arguments.seed);
+    for (number, mutant) in sample.iter().take(arguments.count as usize).filter(|(_, mutant)| is_meant(mutant)) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {
             break;
         }
