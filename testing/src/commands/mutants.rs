@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Only of files whose path begins so, as `kernel/src/mm`.
     #[arg(long, value_name = "PATH")]
     only: Option<String>,
-    /// Of the sample only these, by their ids; several times for several.
+    /// Only these, by their ids; several times for several.
     #[arg(long, value_name = "ID")]
     id: Vec<String>,
     /// Begin no mutant after this many minutes.
@@ -149,7 +149,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     let ids = &arguments.id;
     let is_meant = |mutant: &Mutant| ids.is_empty() || ids.iter().any(|id| mutant.id() == *id);
     let sample = sample::order(booted, arguments.seed);
-    for (number, mutant) in sample.iter().take(arguments.count as usize).filter(|(_, mutant)| is_meant(mutant)) {
+    for (number, mutant) in sample.iter().filter(|(_, mutant)| is_meant(mutant)).take(arguments.count as usize) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {
             break;
         }
