@@ -46,7 +46,7 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
     }
     let recorded = RecordedPaths::of(arguments)?;
     let good = open(&arguments.good)?;
-    let bad = match is_silent(&arguments.bad) && recorded.is_some() {
+    let bad = match recorded.is_some() && is_silent(&arguments.bad)? {
         true => Trace::silent(),
         false => open(&arguments.bad)?,
     };
@@ -116,9 +116,15 @@ impl RecordedPaths {
     }
 }
 
-/// Whether a log has no byte: a machine that died before its first word still leaves paths.
-fn is_silent(log: &Path) -> bool {
-    std::fs::metadata(log).is_ok_and(|meta| meta.is_file() && meta.len() == 0)
+/// Whether a log has no event and no crash: a machine that died before its first event still leaves paths.
+fn is_silent(log: &Path) -> Result<bool> {
+    if is_stdio(log) {
+        return Ok(false);
+    }
+    let mut start = Vec::new();
+    let mut file = inputs::open(log).map_err(|error| about(log, system(&error)))?;
+    file.by_ref().take(LOOKED_AT).read_to_end(&mut start).map_err(|error| about(log, system(&error)))?;
+    Ok(start.is_empty() || may_be(&start) && !is_strace(&start) && log::all(log)?.is_none())
 }
 
 fn image(kernel: &Path) -> Result<Image> {

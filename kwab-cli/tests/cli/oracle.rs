@@ -50,22 +50,27 @@ fn the_same_as_values_keeps_to_its_schema() {
 }
 
 #[test]
-fn a_run_that_printed_nothing_is_compared_by_its_paths_and_refused_without() {
+fn a_run_without_events_is_compared_by_its_paths_and_refused_without() {
     let folder = folder();
-    for (name, text) in [("silent.log", ""), ("good.paths", "kwab-paths 1\n"), ("bad.paths", "kwab-paths 1\n")] {
+    let boot = "[    0.004834] Linux version 6.1.0-kwab (kwab) #1 SMP kwab on pc\nroot@kwab:~# ";
+    for (name, text) in
+        [("silent.log", ""), ("shell.log", boot), ("good.paths", "kwab-paths 1\n"), ("bad.paths", "kwab-paths 1\n")]
+    {
         std::fs::write(folder.path().join(name), text).expect("written");
     }
     let (good, kernel) = (captured("socket-families.log"), Path::new(env!("CARGO_BIN_EXE_kwab")));
     let [good, kernel] = [good.as_path(), kernel].map(|path| path.to_str().expect("UTF-8"));
-    let compared = |more: &[&str]| {
-        let words = ["oracle", good, "silent.log", "--symbols", kernel].into_iter().chain(more.iter().copied());
+    let compared = |bad: &str, more: &[&str]| {
+        let words = ["oracle", good, bad, "--symbols", kernel].into_iter().chain(more.iter().copied());
         let output = run(folder.path(), &words.collect::<Vec<_>>());
         (output.status.code(), text(&output.stdout), text(&output.stderr))
     };
-    let (status, said, _) = compared(&["--good-paths", "good.paths", "--bad-paths", "bad.paths"]);
-    assert_eq!(status, Some(3), "{said}");
-    assert!(said.contains("incomplete: the machine printed nothing in this run"), "{said}");
-    let (status, _, error) = compared(&[]);
-    assert_eq!(status, Some(2), "{error}");
-    assert!(error.contains("silent.log: is empty"), "{error}");
+    for (bad, why) in [("silent.log", "is empty"), ("shell.log", "is text, not a dump")] {
+        let (status, said, _) = compared(bad, &["--good-paths", "good.paths", "--bad-paths", "bad.paths"]);
+        assert_eq!(status, Some(3), "{said}");
+        assert!(said.contains("incomplete: the machine printed no event in this run"), "{said}");
+        let (status, _, error) = compared(bad, &[]);
+        assert_eq!(status, Some(2), "{error}");
+        assert!(error.contains(&format!("{bad}: {why}")), "{error}");
+    }
 }

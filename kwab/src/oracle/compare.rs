@@ -157,6 +157,8 @@ struct Runs<'t> {
     same_fds: Option<bool>,
     /// Arguments of which both runs show the string.
     shown: HashSet<(&'t str, usize)>,
+    /// The number of the last call of the good run's machine: the recording may end in it.
+    last_of_good: Option<u32>,
     /// The signals that the good run has anywhere, and the bad one.
     signals: [HashSet<&'t str>; 2],
     found: Vec<Found<'t>>,
@@ -181,6 +183,7 @@ impl<'t> Runs<'t> {
             shares,
             same_fds: None,
             shown,
+            last_of_good: calls(good).filter_map(|call| call.number).max(),
             signals: [signals(good), signals(bad)],
             found: Vec::new(),
             alike: Vec::new(),
@@ -313,7 +316,10 @@ impl<'t> Runs<'t> {
             (Answer::Value(_) | Answer::Error(_), Answer::None) if good.returns() => {
                 return Some((DivergenceKind::NotReturned, None));
             }
-            (Answer::None, Answer::Value(_) | Answer::Error(_)) => (self.shares || !good.returns()).into(),
+            (Answer::None, Answer::Value(_) | Answer::Error(_)) => {
+                let is_cut = good.number.is_some() && good.number == self.last_of_good;
+                (self.shares || !good.returns() || is_cut).into()
+            }
             (Answer::Value(_), Answer::Error(_)) | (Answer::Error(_), Answer::Value(_)) => Same::No,
             _ => Same::CannotTell,
         };
@@ -505,8 +511,9 @@ impl TraceRow {
 
     fn is_noise(&self) -> bool {
         self.call().is_some_and(|call| {
-            let waits = call.name == "futex" && !call.is_refused() && !call.locks_a_futex();
-            call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_)) || waits
+            let waits = call.name == "futex" && !call.is_refused();
+            let varies = call.has(Traits::VARIES) && !matches!(call.answer, Answer::Error(_));
+            (varies || waits) && !call.locks_a_futex()
         })
     }
 

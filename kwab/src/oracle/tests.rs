@@ -127,6 +127,34 @@ fn a_futex_call_that_is_refused_is_a_difference_where_the_good_run_has_no_such_a
 }
 
 #[test]
+fn a_lock_in_a_futex_that_is_given_twice_is_a_difference_and_one_that_is_taken_without_a_call_is_none() {
+    let lock = "7 futex(0x7f00, FUTEX_LOCK_PI_PRIVATE, 0, NULL) = ";
+    let good = format!("{START}{lock}0\n{lock}-1 EDEADLK (Resource deadlock avoided)\n7 getpid() = 7\n");
+    let bad = format!("{START}{lock}0\n{lock}0\n7 getpid() = 7\n");
+    let first = both(&good, &bad).first.expect("a difference");
+    assert_eq!(first.sentence(), "futex returned 0; in the good run -1 EDEADLK");
+    let (called, alone) = (format!("{START}{lock}0\n7 getpid() = 7\n"), format!("{START}7 getpid() = 7\n"));
+    assert_eq!(both(&called, &alone).first, None);
+    assert_eq!(both(&alone, &called).first, None);
+}
+
+#[test]
+fn a_call_in_which_the_good_recording_ends_is_no_difference() {
+    let begin = [entry(1, 59, [0; 6]), exit(1, 59, 0, ",\"text0\":\"/bin/p\""), entry(1, 1, [1, 0x2000, 13, 0, 0, 0])];
+    let rows = |more: &[String]| {
+        let rows: Vec<&str> = begin.iter().chain(more).map(String::as_str).collect();
+        recorded(&rows)
+    };
+    let (cut, whole) = (rows(&[]), rows(&[exit(1, 1, 13, "")]));
+    assert_eq!(judged(&cut, &whole).first, None);
+    let first = judged(&whole, &cut).first.expect("a difference");
+    assert_eq!(first.kind, DivergenceKind::NotReturned);
+    // Another call behind it proves that the good machine went on.
+    let behind = rows(&[entry(2, 39, [0; 6]), exit(2, 39, 2, "")]);
+    assert!(judged(&behind, &whole).first.is_some());
+}
+
+#[test]
 fn processes_addresses_and_names_of_temporary_files_are_renamed() {
     let run = |pid: u32, child: u32, at: &str, name: &str| {
         format!(

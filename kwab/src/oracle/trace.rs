@@ -97,10 +97,10 @@ impl Trace {
         Self { origin, threads: Vec::new(), gaps: Vec::new(), index: HashMap::new() }
     }
 
-    /// The recording of a machine that printed nothing.
+    /// The recording of a machine that printed no event.
     #[must_use]
     pub fn silent() -> Self {
-        let gaps = vec!["the machine printed nothing in this run".to_owned()];
+        let gaps = vec!["the machine printed no event in this run".to_owned()];
         Self { gaps, ..Self::new(Origin::Recording) }
     }
 

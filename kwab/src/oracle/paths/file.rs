@@ -34,6 +34,8 @@ pub struct Paths {
     pub(super) starts: BTreeMap<u32, Start>,
     /// The stack of the thread that ran when the machine ended; `None` when the recording does not say.
     pub(super) ended: Option<u64>,
+    /// Visits that were read.
+    visits: u32,
     /// What is known to be missing, for people.
     pub gaps: Vec<String>,
 }
@@ -45,6 +47,8 @@ pub(super) struct Visit {
     pub stack: u64,
     /// Which of [`Paths::paths`].
     pub path: u32,
+    /// How many visits ended before it.
+    pub ended: u32,
 }
 
 /// An exception from user mode.
@@ -127,7 +131,8 @@ impl Paths {
                 let number: u32 = words.next()?.parse().ok()?;
                 let stack = u64::from_str_radix(words.next()?, 16).ok()?;
                 let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
-                let visit = Visit { stack, path };
+                let visit = Visit { stack, path, ended: self.visits };
+                self.visits = self.visits.saturating_add(1);
                 match kind {
                     "t" => self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? }),
                     "s" => drop(self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() })),
@@ -199,7 +204,7 @@ mod tests {
         assert_eq!(*paths.paths[0], [(0, 1), (1, 3)]);
         assert!(paths.paths[1].is_empty());
         assert_eq!(paths.turns, BTreeMap::from([(0, Box::from([0, 1, 0, 1]))]));
-        assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0 }));
+        assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0, ended: 0 }));
         assert_eq!(paths.calls.get(&1), None);
         assert_eq!(paths.traps_behind()[&0][0].vector, 14);
         assert_eq!(paths.gaps.len(), 2);

@@ -15,6 +15,7 @@
 mod file;
 mod part;
 mod places;
+mod state;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
@@ -39,6 +40,8 @@ const BEFORE: usize = 2;
 const RARE: usize = 6;
 /// How many times as often as the function that asked it the one that answered may run in calls with right answers.
 const MOST_OFTEN: usize = 4;
+/// Calls of a thread that are looked at where no event says which they are.
+const MOST_CALLS: usize = 64;
 /// Calls with right answers whose functions are counted.
 const MOST_RIGHT: usize = 4096;
 
@@ -92,6 +95,8 @@ struct FoundParting {
     told: Parting,
     /// Whether another thread ran meanwhile.
     sleeps: bool,
+    /// The functions that ran in the bad run.
+    ran: HashSet<u32>,
 }
 
 struct PathSearch<'a> {
@@ -101,6 +106,8 @@ struct PathSearch<'a> {
     bad: Resolver<'a>,
     traps: (BTreeMap<u32, Vec<file::Trap>>, BTreeMap<u32, Vec<file::Trap>>),
     noise: HashSet<CodeLine>,
+    /// The pairs of calls that ended before the first difference, in the order of time.
+    earlier: Vec<(u32, u32)>,
 }
 
 impl<'a> PathSearch<'a> {
@@ -110,7 +117,7 @@ impl<'a> PathSearch<'a> {
         let mut of_bad = Resolver::new(bad.image, bad.paths);
         of_bad.moved_since(&mut of_good, &mut functions);
         let traps = (good.paths.traps_behind(), bad.paths.traps_behind());
-        Self { report, functions, good: of_good, bad: of_bad, traps, noise: HashSet::new() }
+        Self { report, functions, good: of_good, bad: of_bad, traps, noise: HashSet::new(), earlier: Vec::new() }
     }
 
     /// Collects the places that differ between two runs of the good build.
@@ -164,14 +171,31 @@ impl<'a> PathSearch<'a> {
                 parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
             found.extend(parting.map(|mut found| {
                 // Where no call was answered right, what decides is not told from what is asked everywhere.
-                (found.parted.asked, found.told.asked) = (None, None);
+                found.told.asked = None;
+                found.parted.before.splice(0..0, found.parted.asked.take());
                 found
             }));
             let traps = first_good.get(number).zip(first_bad.get(number));
             found.extend(traps.and_then(|(good, bad)| self.first_traps(*number, good, bad)));
+            if self.report.aligned.pairs.is_empty() {
+                found.extend(self.first_calls(*number, good.visit.stack, start.visit.stack));
+            }
         }
         found.truncate(MOST_PARTINGS);
         found
+    }
+
+    /// The first call of a thread whose paths part, where no event says which calls they are.
+    fn first_calls(&mut self, thread: u32, good: u64, bad: u64) -> Option<FoundParting> {
+        let of = |paths: &Paths, stack: u64| -> Vec<u32> {
+            let own = paths.calls.values().filter(|visit| visit.stack == stack);
+            own.map(|visit| visit.path).take(MOST_CALLS).collect()
+        };
+        let pairs: Vec<(u32, u32)> = of(self.good.paths, good).into_iter().zip(of(self.bad.paths, bad)).collect();
+        let mut ways = pairs.into_iter().enumerate().filter_map(|(at, (here, there))| {
+            self.ways(here, there, format!("call {} of thread {thread}", at + 1), false)
+        });
+        ways.find(|parting| !parting.sleeps)
     }
 
     /// The first exception of a thread in user mode, before its first call, whose paths part.
@@ -187,12 +211,25 @@ impl<'a> PathSearch<'a> {
     /// The partings of the calls up to the first difference, in the order of time.
     fn partings(&mut self) -> Vec<FoundParting> {
         let aligned = &self.report.aligned;
-        let before = |(good, bad): &(u32, u32)| match aligned.first {
-            (_, Some(first)) => *bad < first,
-            (Some(first), None) => *good < first,
-            (None, None) => self.report.first.is_none() || aligned.last.is_some_and(|last| *bad <= last),
+        // What another thread does while a call waits may be why that is answered otherwise.
+        let ended = |paths: &Paths, number| paths.calls.get(&number).map(|visit| visit.ended);
+        let is_before = |paths: &Paths, number, first| {
+            let both = ended(paths, number).zip(ended(paths, first));
+            number != first && both.map_or(number < first, |(this, of_first)| this < of_first)
         };
-        let earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
+        let last_in_good = aligned.pairs.iter().find(|pair| Some(pair.1) == aligned.last).map(|pair| pair.0);
+        let before = |(good, bad): &(u32, u32)| match aligned.first {
+            (_, Some(first)) => is_before(self.bad.paths, *bad, first),
+            (Some(first), None) => is_before(self.good.paths, *good, first),
+            (None, None) => match aligned.last {
+                // A signal comes at the end of a call.
+                Some(last) => *bad <= last || last_in_good.is_some_and(|last| is_before(self.good.paths, *good, last)),
+                None => self.report.first.is_none(),
+            },
+        };
+        let mut earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
+        earlier.sort_by_key(|(_, bad)| ended(self.bad.paths, *bad));
+        self.earlier.clone_from(&earlier);
         let (mut found, mut asleep) = (Vec::new(), None);
         let ended = self.ended();
         for (good, bad) in earlier.into_iter().filter(|pair| Some(*pair) != ended) {
@@ -274,7 +311,7 @@ impl<'a> PathSearch<'a> {
             return None;
         }
         let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told, sleeps })
+        Some(FoundParting { parted, told, sleeps, ran: bad.functions.clone() })
     }
 
     /// The functions that the first difference can come from.
@@ -283,6 +320,15 @@ impl<'a> PathSearch<'a> {
         let right = self.ran_in_right(&wrong);
         let often = |function: u32| right.get(&function).copied().unwrap_or_default();
         let mut numbers: Vec<u32> = Vec::new();
+        // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
+        if let [parting] = found
+            && !parting.told.alike
+        {
+            let Parted { function, asked, decided, .. } = parting.parted;
+            let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
+            numbers.extend(decided.into_iter().chain(asked).chain([function]));
+            numbers.extend(self.writers(parting, &often));
+        }
         for parting in found {
             let Parted { function, asked, decided, .. } = parting.parted;
             numbers.extend(decided);

@@ -9,7 +9,7 @@ use super::places::{CodeLine, Functions, Resolver, Way};
 use crate::oracle::report::{Parting, PathPart};
 
 /// Functions before a parting that are named.
-const BEFORE: usize = 5;
+const BEFORE: usize = 10;
 /// Functions of a parting that are reported for each run.
 const PARTS: usize = 6;
 /// Lines of a function that are reported.
@@ -298,6 +298,31 @@ mod tests {
         let good = [&begin[..], &[("k::call", 2, 1)]].concat();
         let bad = [&begin[..], &[("k::call", 3, 1)]].concat();
         assert_eq!(of(&good, &bad), None);
+    }
+
+    #[test]
+    fn in_the_order_of_all_turns_what_was_called_on_the_line_that_parts_answered_wrong() {
+        let mut functions = Functions::default();
+        let places = [("k::read", 1, 1), ("k::left", 9, 2), ("k::put", 5, 1), ("k::read", 2, 1)];
+        let good = way(&[&places[..], &[("k::read", 3, 1)]].concat(), &mut functions);
+        let bad = way(&[&places[..], &[("k::read", 4, 1)]].concat(), &mut functions);
+        let parted = |turns: [&Way; 2]| {
+            let turns = turns.map(|way| way.list.as_slice());
+            part(&good, &bad, Some((turns[0], turns[1])), &functions, &HashSet::new()).expect("parted")
+        };
+        let named = |number: Option<u32>| number.map(|number| functions.name(number));
+        let first = parted([&good, &bad]);
+        assert_eq!((named(first.decided), named(first.asked)), (Some("k::read"), None));
+        // `left` ran before in the same call; only the order of all turns tells that it was asked again.
+        let again = |last: &CodeLine| {
+            let mut list = good.list[..4].to_vec();
+            list.extend([good.list[1], good.list[3], *last]);
+            Way { list, ..Way::default() }
+        };
+        let turns = [again(&good.list[4]), again(&bad.list[4])];
+        let asked = parted([&turns[0], &turns[1]]);
+        assert_eq!((named(asked.decided), named(asked.asked)), (Some("k::read"), Some("k::left")));
+        assert_eq!(asked.before.first().copied(), asked.asked);
     }
 
     #[test]
