@@ -3,7 +3,7 @@
 //! Lines are read by [`crate::oracle::strace`], which compares such texts. A thread that is killed by the signal that
 //! was delivered to it right before is a death; its dump has the last calls of every thread, as a kernel's ring has
 //! them, and the last lines as they were. Without a death the text becomes a recording. The other threads of a process
-//! that dies end by the same signal, which is one death. With `-k` its frames are in the dump, with `-i` the instruction.
+//! that dies end by the same signal, which is one death. With `-k` its frames are there, with `-i` the instruction.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};

@@ -46,7 +46,7 @@ fn a_death_by_a_signal_is_a_dump_with_the_calls_before_it() {
 }
 
 /// In the form of `strace -f -t -n -i -Y -T -k -o FILE`, version 6.1.
-const ALL_MARKS: &str = r#"7100<my sh> 09:42:05 [  59] [00007fb2379b0ad7] execve("./t", ["./t"], 0x7fff43640 /* 3 vars */) = 0 <0.000208>
+const ALL_MARKS: &str = r#"7100<my sh> 09:42:05 [  59] [00007fb2379b0ad7] execve("./t", ["./t"], 0x7ff) = 0 <0.000208>
  > /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2(_dl_catch_error+0x26f0) [0x1ab70]
 7100<t> 09:42:05 [  56] [00007f3f660e6c47] clone(child_stack=0x7f3f, flags=CLONE_VM|CLONE_THREAD) = 7101<t> <0.000008>
  > /usr/lib/x86_64-linux-gnu/libc.so.6(__xmknodat+0x23c) [0x1098ec]
@@ -99,6 +99,18 @@ fn a_stack_below_a_call_is_none_of_the_death() {
     let (_, dump) = only(text(&without));
     assert!(Death::of(&dump).is_some());
     assert_eq!(dump.records::<Frame<'_>>().count(), 0);
+}
+
+/// Without `-f` no line names its thread.
+#[test]
+fn a_death_without_a_process_number_is_that_of_a_program() {
+    let lines = "execve(\"./t\", [\"./t\", \"-v\"], 0x7ffd0 /* 3 vars */) = 0\nbrk(NULL) = 0x5616\n\
+        --- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x18} ---\n+++ killed by SIGSEGV +++\n";
+    let (report, dump) = only(text(lines));
+    let told = &report.dumps[0];
+    assert_eq!((told.kind.as_str(), told.subject.as_str(), told.cause.as_str()), ("process", "./t", "SIGSEGV"));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.pid, death.signal, death.comm.as_deref()), (None, Some(11), Some(&b"t"[..])));
 }
 
 #[test]
