@@ -4,9 +4,11 @@
 //! nothing found, but parts of the dump are damaged or lost. `--json` prints the same as values. Triage of a dump that
 //! was asked for (SysRq, live) finds nothing.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Result, bail};
 use kwab::analysis::audit::RULES;
@@ -62,8 +64,13 @@ pub(super) fn load_images(case: &kwab::model::Case<'_>, options: &SymbolOptions)
     }
     inputs::were_read(options.paths.iter().map(PathBuf::as_path).chain(finder.taken().iter().map(PathBuf::as_path)));
     if !options.paths.is_empty() {
+        // Every dump of a directory lacks the same images: each is told once.
+        static TOLD: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+        let mut told = TOLD.lock().unwrap_or_else(PoisonError::into_inner);
         for problem in &found.problems {
-            output::remark(&format!("kwab: {}\n", plain::line(problem)));
+            if told.insert(problem.clone()) {
+                output::remark(&format!("kwab: {}\n", plain::line(problem)));
+            }
         }
     }
     Ok(found)

@@ -61,8 +61,12 @@ pub(crate) fn run(arguments: &List, color: Color) -> Result<ExitCode> {
     }))
 }
 
-/// Says which of the regressions an older build had.
+/// Says which of the regressions an older build had, or that there is none to compare with.
 fn say_returned(store: &Store, wanted: &Wanted) -> Result<()> {
+    if let Some(build) = store.oldest(wanted)? {
+        let build = build.shown();
+        say(&anyhow::anyhow!("no build before {build}: every crash of it is listed, new or not"));
+    }
     let returned = store.returned(wanted)?;
     for Returned { what, last } in returned.iter().take(MOST_RETURNED) {
         say(&anyhow::anyhow!("back, last seen in build {last}: {what}"));

@@ -53,6 +53,20 @@ fn a_new_crash_fails_a_known_one_passes_and_a_gone_one_is_said() {
 }
 
 #[test]
+fn an_image_that_every_dump_of_a_run_lacks_is_told_once() {
+    let folder = folder();
+    let at = folder.path();
+    let dumps = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testing/dumps");
+    for name in ["leak", "null-dereference", "user-pointer"] {
+        fs::copy(dumps.join(format!("{name}.kwab")), at.join(format!("{name}.kwab"))).expect("copied");
+    }
+    fs::write(at.join("known.toml"), "schema = 1\nsignature_version = 1\n").expect("written");
+    let (code, _, stderr) = status(at, "ci . --baseline known.toml --symbols .");
+    assert_eq!(code, Some(1), "{stderr}");
+    assert_eq!(stderr.matches("no image for kernel, build-id 65220f0e").count(), 1, "{stderr}");
+}
+
+#[test]
 fn a_dump_that_was_asked_for_fails_no_run_and_is_said() {
     let folder = folder();
     let at = folder.path();

@@ -114,6 +114,8 @@ fn a_bug_that_went_and_came_back_is_a_regression_of_the_build_it_came_back_in() 
         assert!(back.starts_with("kwab: back, last seen in build bbbbbbbbbbbb: NULL in do_back"), "{round}: {back}");
         assert!(told(&[]).contains("last seen in build cccccccccccc: NULL in do_steady"), "{round}");
         assert_eq!(told(&["--build", "cccc"]), "", "{round}: what is new is not back");
+        let first = "kwab: no build before aaaaaaaaaaaa: every crash of it is listed, new or not\n";
+        assert_eq!(told(&["--build", "aaaa"]), first, "{round}: nothing is known to be new");
         stdout_of(at, &["index", "dumps"]);
     }
     let trend: Value = serde_json::from_str(&stdout_of(at, &["trends", "dumps", "--json"])).expect("JSON");

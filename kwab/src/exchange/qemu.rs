@@ -2,9 +2,11 @@
 //!
 //! `check_exception old: 0xe new 0xe` says that exception 14 came while exception 14 was being delivered. A chain of
 //! such lines that ends in `Triple fault` is a death: its first exception is the cause, and the address that CR2 holds
-//! at the next one says what the delivery needed and could not reach. Every triple fault becomes a dump; without one
-//! the log becomes a recording of its last exceptions. QEMU does not say which processor an exception is of: it is
-//! known only where the resets before it are all of one processor. A reset behind a triple fault is of all processors.
+//! at the next one says what the delivery needed and could not reach. An exception that finds no gate becomes a general
+//! protection fault of which QEMU says no `old`: its error code names the gate, and so the exception before it.
+//! Every triple fault becomes a dump; without one the log becomes a recording of its last exceptions. QEMU does not say
+//! which processor an exception is of: it is known only where the resets before it are all of one processor. A reset
+//! behind a triple fault is of all processors.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::io::{self, Read};
@@ -45,6 +47,10 @@ const NONE: u64 = 0xffff_ffff;
 const PUSHED: u64 = 256;
 const PAGE_FAULT: u64 = 14;
 const DOUBLE_FAULT: u64 = 8;
+/// Exceptions that say of which gate they are: segment not present, general protection.
+const OF_GATES: [u64; 2] = [11, 13];
+/// Their error code is of a gate of the interrupt table, by its number in the bits from 3 on (SDM volume 3, 6.13).
+const IN_IDT: u64 = 1 << 1;
 
 /// Whether a text is QEMU's: its first lines are exceptions, resets and registers.
 pub(super) fn is_trace(head: &[u8]) -> bool {
@@ -83,6 +89,13 @@ struct Delivered {
     ip: u64,
     sp: u64,
     cr2: Option<u64>,
+}
+
+impl Delivered {
+    /// The gate of the interrupt table that could not be used.
+    fn gate(&self) -> Option<u64> {
+        (OF_GATES.contains(&self.vector) && self.error & IN_IDT != 0).then_some(self.error >> 3)
+    }
 }
 
 impl TraceLine {
@@ -207,6 +220,8 @@ pub(super) struct Reading {
     recent: VecDeque<Link>,
     /// The exceptions of the delivery that goes on.
     chain: Vec<Link>,
+    /// The end of the chain before, which may have found no gate.
+    before: Option<Link>,
     /// What came last, when nothing could be delivered any more.
     last: Option<u64>,
     /// Whether the registers that follow belong to the last exception.
@@ -256,7 +271,7 @@ impl Reading {
         match told {
             TraceLine::Check { old, new } => {
                 if old == NONE {
-                    self.chain.clear();
+                    self.before = self.chain.drain(..).next_back();
                 }
                 self.last = Some(new);
             }
@@ -288,6 +303,10 @@ impl Reading {
 
     fn exception(&mut self, told: Delivered, raised: Option<u64>) {
         self.events += 1;
+        let undelivered = |before: &Link| told.gate() == Some(before.told.vector) && told.ip == before.told.ip;
+        if self.chain.is_empty() {
+            self.chain.extend(self.before.take().filter(undelivered));
+        }
         self.is_open = self.chain.len() < MOST_LINKS;
         let link = Link { told, line: self.lines, raised, ..Link::default() };
         if self.recent.len() == MOST_EVENTS {
@@ -354,7 +373,11 @@ impl TripleFault {
         for (before, link) in self.chain.iter().zip(self.chain.iter().skip(1)) {
             // A double fault stands for the exception that came while the one before was being delivered.
             let needed = needed(before, link);
-            let what = if link.told.vector == DOUBLE_FAULT { needed } else { format!("{}{}", link.name(), at(link)) };
+            let gate = link.told.gate().map(|gate| format!(", gate {gate} of the interrupt table")).unwrap_or_default();
+            let what = match link.told.vector {
+                DOUBLE_FAULT => needed,
+                _ => format!("{}{}{gate}", link.name(), at(link)),
+            };
             text.push_str(&format!(", while delivering the {}: {what}", before.name()));
         }
         if let (Some(last), Some(before)) = (self.last, self.chain.last()) {

@@ -3,14 +3,15 @@
 //! Lines are read by [`crate::oracle::strace`], which compares such texts. A thread that is killed by the signal that
 //! was delivered to it right before is a death; its dump has the last calls of every thread, as a kernel's ring has
 //! them, and the last lines as they were. Without a death the text becomes a recording. The other threads of a process
-//! that dies end by the same signal, which is one death.
+//! that dies end by the same signal, which is one death. With `-k` its frames are there, with `-i` the instruction.
 
 use std::collections::{HashMap, VecDeque};
 use std::io::{self, Read};
 
 use kwab_format::SectionKind;
 use kwab_format::record::{
-    Arch, CauseKind, Identity, Note, NoteKind, Reason, Source, Stamp, SyscallRecord, Task, Text, TextKind,
+    Arch, CauseKind, Frame, FrameTrust, Identity, Note, NoteKind, Reason, Source, Stamp, SyscallRecord, Task, Text,
+    TextKind,
 };
 use linux_abi::Errno;
 use linux_abi::signals::Signal;
@@ -22,7 +23,7 @@ use crate::import::made::{Maker, Told};
 use crate::import::segment::Out;
 use crate::import::{ImportError, ImportReport, Options, PendingDump};
 use crate::model::Death;
-use crate::oracle::strace::{StraceLine, called, split};
+use crate::oracle::strace::{Prefix, StraceLine, called, frame, split};
 use crate::oracle::{Answer, Called, Ended, Operand};
 use crate::units::count;
 
@@ -42,6 +43,9 @@ const MOST_COMMAND: usize = 4096;
 /// Bytes of a call that has not returned, and of what is told of a signal.
 const MOST_BEGUN: usize = 4096;
 const MOST_SIGNAL: usize = 512;
+/// Frames of a stack, and bytes of one.
+const MOST_FRAMES: usize = 256;
+const MOST_FRAME: usize = 512;
 /// Bytes of a thread's name in Linux, without the end.
 const COMM: usize = 15;
 /// `si_code` by its name (sigaction(2)).
@@ -95,10 +99,22 @@ struct Traced {
     parent: Option<u32>,
     comm: Vec<u8>,
     command: Vec<u8>,
-    /// The signal that was delivered last, and the line that says so.
-    signal: Option<(String, String)>,
+    /// The signal that was delivered last.
+    signal: Option<Delivered>,
     /// A call that has not returned, and its line.
     begun: Option<(String, u64)>,
+}
+
+/// A signal that was delivered to a thread.
+#[derive(Debug, Default, Clone)]
+struct Delivered {
+    name: String,
+    /// The line that says so.
+    told: String,
+    /// Where the thread was, with `-i`.
+    ip: Option<u64>,
+    /// Its stack, with `-k`, as printed.
+    frames: Vec<String>,
 }
 
 /// A call of the ring.
@@ -128,6 +144,8 @@ struct Run {
     is_short: bool,
     /// The thread that ended with the line before.
     gone: Option<u32>,
+    /// The thread that the line before delivered a signal to, or a line of its stack.
+    delivered: Option<u32>,
     /// The process that died last, and by which signal: its other threads end likewise.
     dead: Option<(u32, String)>,
 }
@@ -141,7 +159,15 @@ impl Run {
         self.text.extend(line.as_bytes());
         let more = self.text.len().saturating_sub(MOST_TEXT);
         self.text.drain(..more);
-        let (tid, body) = split(line.trim_end_matches('\n'));
+        if let Some(frame) = frame(line) {
+            self.stacked(frame);
+            return None;
+        }
+        let (Prefix { tid, comm, ip }, body) = split(line.trim_end_matches('\n'));
+        self.delivered = None;
+        if let Some(comm) = comm.map(str::as_bytes) {
+            self.with(tid, |thread| thread.comm = comm[..comm.len().min(COMM)].to_vec());
+        }
         match StraceLine::of(body) {
             StraceLine::Whole(call) => self.returned(tid, call, body, self.lines),
             StraceLine::Begun(start) if start.len() > MOST_BEGUN => self.cannot_read(),
@@ -158,14 +184,26 @@ impl Run {
                 }
             }
             StraceLine::Signal(name) => {
-                let told = Some((name, body.chars().take(MOST_SIGNAL).collect()));
-                self.with(tid, |thread| thread.signal = told);
+                let told = body.chars().take(MOST_SIGNAL).collect();
+                self.with(tid, |thread| thread.signal = Some(Delivered { name, told, ip, frames: Vec::new() }));
+                self.delivered = Some(tid);
             }
             StraceLine::End(end) => return self.ended(tid, end),
             StraceLine::Other if !body.trim().is_empty() => self.cannot_read(),
             StraceLine::Remark | StraceLine::Other => {}
         }
         None
+    }
+
+    /// Takes a line of a stack, which is kept when it is that of a signal.
+    fn stacked(&mut self, frame: &str) {
+        let thread = self.delivered.and_then(|tid| self.threads.get_mut(&tid));
+        if let Some(signal) = thread.and_then(|thread| thread.signal.as_mut())
+            && signal.frames.len() < MOST_FRAMES
+            && frame.len() <= MOST_FRAME
+        {
+            signal.frames.push(frame.to_owned());
+        }
     }
 
     fn cannot_read(&mut self) {
@@ -247,7 +285,7 @@ impl Run {
             self.gone = Some(tid);
             return None;
         };
-        let told = thread.signal.as_ref().filter(|(delivered, _)| *delivered == name);
+        let told = thread.signal.as_ref().filter(|signal| signal.name == name);
         let number = Signal::from_name(&name).map(|signal| u32::from(signal.number()));
         let of_dead = (thread.pid, name.clone());
         let again = tid != 0 && self.dead.as_ref() == Some(&of_dead);
@@ -258,7 +296,7 @@ impl Run {
         self.gone = Some(tid);
         self.dead = Some(of_dead);
         self.deaths += 1;
-        (self.deaths <= MOST_DEATHS).then(|| death(tid, &thread, number, &name, told, self.lines))
+        (self.deaths <= MOST_DEATHS).then(|| death(tid, &thread, number, told, self.lines))
     }
 
     /// What was not read or left out.
@@ -285,6 +323,9 @@ impl Run {
         out.put(SectionKind::IDENTITY, &Source { name, dialect, ..Source::default() });
         if let Some(death) = &death {
             out.put(SectionKind::CAUSE, &death.record());
+            let thread = self.threads.get(&death.tid.unwrap_or(0));
+            let signal = thread.and_then(|thread| thread.signal.as_ref());
+            signal.into_iter().for_each(|signal| stack(death, &signal.frames, out));
         }
         let calls = if self.is_short { self.ring.len().min(LEAST_CALLS) } else { self.ring.len() };
         for (index, kept) in self.ring.iter().skip(self.ring.len() - calls).enumerate() {
@@ -384,16 +425,37 @@ fn duration(body: &str) -> Option<u64> {
     seconds.parse::<u64>().ok()?.checked_mul(1_000_000)?.checked_add(micros)?.checked_mul(1000)
 }
 
+/// The frames of the thread that died: `/bin/cat(main+0x1f) [0x2a3f]`, whose address is one of the file.
+fn stack(death: &Death, frames: &[String], out: &mut DumpWriter<Out>) {
+    for (index, frame) in frames.iter().enumerate() {
+        let Some((place, _)) = frame.split_once(" [0x") else { continue };
+        let (path, symbol) = match place.strip_suffix(')').and_then(|place| place.rsplit_once('(')) {
+            Some((path, symbol)) => (path, Some(symbol)),
+            None => (place, None),
+        };
+        let (symbol, offset) = match symbol.and_then(|symbol| symbol.rsplit_once("+0x")) {
+            Some((symbol, offset)) => (Some(symbol), u64::from_str_radix(offset, 16).ok()),
+            None => (symbol, None),
+        };
+        let module = path.rsplit('/').next().unwrap_or(path);
+        let record = Frame {
+            trace: Some(0),
+            index: u32::try_from(index).ok(),
+            symbol: symbol.map(str::as_bytes).filter(|symbol| !symbol.is_empty()),
+            symbol_offset: offset,
+            module: Some(module.as_bytes()).filter(|module| !module.is_empty()),
+            trust: Some(FrameTrust::UNWIND_TABLE),
+            pid: death.pid,
+            tid: death.tid,
+            ..Frame::default()
+        };
+        out.put(SectionKind::CAUSE, &record);
+    }
+}
+
 /// The death that `--- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x18} ---` and the end after it tell of.
-fn death(
-    tid: u32,
-    thread: &Traced,
-    signal: Option<u32>,
-    name: &str,
-    told: Option<&(String, String)>,
-    line: u64,
-) -> Death {
-    let info = told.map_or("", |(_, body)| body.as_str());
+fn death(tid: u32, thread: &Traced, number: Option<u32>, signal: Option<&Delivered>, line: u64) -> Death {
+    let info = signal.map_or("", |signal| signal.told.as_str());
     let field = |name: &str| {
         let (_, rest) = info.split_once(name)?;
         rest.split([',', '}', ' ']).next()
@@ -409,8 +471,9 @@ fn death(
         kind: Some(CauseKind::FATAL_SIGNAL),
         pid: known.map(|_| thread.pid),
         tid: known,
-        signal,
-        signal_name: Some(name.as_bytes().to_vec()),
+        signal: number,
+        signal_name: signal.map(|signal| signal.name.as_bytes().to_vec()),
+        ip: signal.and_then(|signal| signal.ip),
         signal_code: code.map(|(_, code)| *code),
         fault_addr: addr,
         comm: text(&thread.comm),

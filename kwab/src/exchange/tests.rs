@@ -193,6 +193,35 @@ fn a_double_fault_that_no_page_fault_caused_names_no_address() {
 }
 
 #[test]
+fn an_exception_that_finds_no_gate_is_the_first_of_the_chain() {
+    // QEMU 7.2 of a program that runs `ud2` without a table of handlers of its own.
+    let log = "CPU Reset (CPU 0)\ncheck_exception old: 0xffffffff new 0x6\n\
+        0: v=06 e=0000 i=0 cpl=0 IP=0008:0000000000100013 pc=0000000000100013 SP=0010:0000000000006f08\n\
+        EAX=deadbee0 EBX=00009500 ECX=0010000c EDX=00000511\nIDT=     00000000 000003ff\n\
+        check_exception old: 0xffffffff new 0xd\n\
+        1: v=0d e=0032 i=0 cpl=0 IP=0008:0000000000100013 pc=0000000000100013 SP=0010:0000000000006f08\n\
+        EAX=deadbee0 EBX=00009500 ECX=0010000c EDX=00000511\nIDT=     00000000 000003ff\n\
+        check_exception old: 0xd new 0xd\n\
+        2: v=08 e=0000 i=0 cpl=0 IP=0008:0000000000100013 pc=0000000000100013 SP=0010:0000000000006f08\n\
+        EAX=deadbee0 EBX=00009500 ECX=0010000c EDX=00000511\nIDT=     00000000 000003ff\n\
+        check_exception old: 0x8 new 0xd\nTriple fault\n";
+    let (invalid, protection) = (super::qemu::name_of(6), super::qemu::name_of(13));
+    let told = format!(
+        "triple fault: {invalid}, while delivering the {invalid}: {protection}, gate 6 of the interrupt table, while \
+         delivering the {protection}: {protection}, while delivering the double fault: {protection}"
+    );
+    assert_eq!(message(log), told);
+    let (_, dump) = only(text(log));
+    assert_eq!(Death::of(&dump).and_then(|death| death.vector), Some(6));
+    assert_eq!(dump.case().registers[0].vector, Some(6));
+    let elsewhere = log.replacen("pc=0000000000100013", "pc=0000000000100010", 1);
+    let another = log.replacen("e=0032", "e=006a", 1);
+    for log in [elsewhere, another] {
+        assert!(message(&log).starts_with(&format!("triple fault: {protection}, while")), "{log}");
+    }
+}
+
+#[test]
 fn the_processor_is_known_where_only_one_was_ever_reset() {
     let twice = format!("{TRIPLE}CPU Reset (CPU 0)\nCPU Reset (CPU 1)\nRAX=0000000000000001 RBX=0\n{TRIPLE}");
     let (report, dumps) = text(&twice);

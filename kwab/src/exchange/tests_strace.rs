@@ -1,6 +1,6 @@
 //! Texts of strace: what a dump says of them, and mutations.
 
-use kwab_format::record::{CauseKind, SyscallRecord, Task};
+use kwab_format::record::{CauseKind, Frame, SyscallRecord, Task};
 
 use super::TextFormat;
 use super::tests::{dump_of, mutated, only, options, text};
@@ -43,6 +43,74 @@ fn a_death_by_a_signal_is_a_dump_with_the_calls_before_it() {
     assert_eq!(calls.last().map(|call| (call.nr, call.tid, call.stamp.line)), Some((Some(202), Some(7102), Some(9))));
     let thread = dump.records::<Task<'_>>().find(|task| task.tid == Some(7102)).expect("the second thread");
     assert_eq!((thread.pid, thread.comm), (Some(7101), Some(&b"demo"[..])));
+}
+
+/// In the form of `strace -f -t -n -i -Y -T -k -o FILE`, version 6.1.
+const ALL_MARKS: &str = r#"7100<my sh> 09:42:05 [  59] [00007fb2379b0ad7] execve("./t", ["./t"], 0x7ff) = 0 <0.000208>
+ > /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2(_dl_catch_error+0x26f0) [0x1ab70]
+7100<t> 09:42:05 [  56] [00007f3f660e6c47] clone(child_stack=0x7f3f, flags=CLONE_VM|CLONE_THREAD) = 7101<t> <0.000008>
+ > /usr/lib/x86_64-linux-gnu/libc.so.6(__xmknodat+0x23c) [0x1098ec]
+ > /srv/demo/t(main+0xb9) [0x128f]
+7100<t> 09:42:05 [ 202] [00007f14c33f7c47] futex(0x7f8b990, FUTEX_WAIT, 7101, NULL <unfinished ...>
+7101<t> 09:42:06 [  60] [00007f72f48e9226] exit(0) = ?
+ > /usr/lib/x86_64-linux-gnu/libc.so.6(__xmknodat+0x23c) [0x1098ec]
+7101<t> 09:42:06 [  60] [????????????????] +++ exited with 0 +++
+7100<t> 09:42:06 [ 202] [00007f72f48e5f16] <... futex resumed>) = 0 <1.007631>
+ > /usr/lib/x86_64-linux-gnu/libc.so.6(pthread_join+0x163) [0x8ace3]
+7100<t> 09:42:06 [ 202] [000056255b8bd294] --- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x18} ---
+ > /srv/demo/t(main+0xbe) [0x1294]
+ > /usr/lib/x86_64-linux-gnu/libc.so.6(__libc_start_main+0x85) [0x27305]
+ > /srv/demo/t() [0x10f1]
+7100<t> 09:42:06 [ 202] [????????????????] +++ killed by SIGSEGV +++
+"#;
+
+#[test]
+fn stacks_pointers_numbers_and_names_that_strace_prints_are_read() {
+    let (report, dump) = only(text(ALL_MARKS));
+    assert_eq!((report.cut.as_deref(), report.events), (None, 4));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.pid, death.ip, death.fault_addr), (Some(7100), Some(0x5625_5b8b_d294), Some(0x18)));
+    let frames: Vec<Frame<'_>> = dump.records().collect();
+    let told: Vec<_> = frames.iter().map(|frame| (frame.module, frame.symbol, frame.symbol_offset)).collect();
+    let main = (Some(&b"t"[..]), Some(&b"main"[..]), Some(0xbe));
+    let start = (Some(&b"libc.so.6"[..]), Some(&b"__libc_start_main"[..]), Some(0x85));
+    assert_eq!(told, [main, start, (Some(&b"t"[..]), None, None)]);
+    let futex = dump.records::<SyscallRecord<'_>>().find(|call| call.nr == Some(202)).expect("futex");
+    assert_eq!((futex.tid, futex.result, futex.duration_ns), (Some(7100), Some(0), Some(1_007_631_000)));
+}
+
+#[test]
+fn a_terminal_names_threads_in_brackets() {
+    let on_terminal = |line: &str| match line.split_once(' ') {
+        Some((thread, rest)) if !thread.is_empty() => format!("[pid {thread}] {}\n", rest.trim_start()),
+        _ => format!("{line}\n"),
+    };
+    // The name of the shell has a space in it, which `split_once` would take for the end.
+    let lines: String = ALL_MARKS.replace("my sh", "sh").lines().map(on_terminal).collect();
+    assert_eq!(only(text(&lines)).0.dumps[0].subject, only(text(ALL_MARKS)).0.dumps[0].subject);
+    let named = lines.replace("+++ killed", "+++ left").replace("SIGSEGV", "SIGUSR1");
+    assert_eq!(only(text(&named)).1.records::<Task<'_>>().next().and_then(|task| task.comm), Some(&b"t"[..]));
+}
+
+#[test]
+fn a_stack_below_a_call_is_none_of_the_death() {
+    let without = ALL_MARKS.lines().filter(|line| !line.contains("main+0xbe") && !line.contains("__libc_start_main"));
+    let without: String = without.filter(|line| !line.contains("[0x10f1]")).map(|line| format!("{line}\n")).collect();
+    let (_, dump) = only(text(&without));
+    assert!(Death::of(&dump).is_some());
+    assert_eq!(dump.records::<Frame<'_>>().count(), 0);
+}
+
+/// Without `-f` no line names its thread.
+#[test]
+fn a_death_without_a_process_number_is_that_of_a_program() {
+    let lines = "execve(\"./t\", [\"./t\", \"-v\"], 0x7ffd0 /* 3 vars */) = 0\nbrk(NULL) = 0x5616\n\
+        --- SIGSEGV {si_signo=SIGSEGV, si_code=SEGV_MAPERR, si_addr=0x18} ---\n+++ killed by SIGSEGV +++\n";
+    let (report, dump) = only(text(lines));
+    let told = &report.dumps[0];
+    assert_eq!((told.kind.as_str(), told.subject.as_str(), told.cause.as_str()), ("process", "./t", "SIGSEGV"));
+    let death = Death::of(&dump).expect("a death");
+    assert_eq!((death.pid, death.signal, death.comm.as_deref()), (None, Some(11), Some(&b"t"[..])));
 }
 
 #[test]

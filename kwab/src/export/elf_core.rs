@@ -84,7 +84,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     if threads.is_empty() {
         return Err(CoreError::NoRegisters);
     }
-    let mapped = images(case, symbols, &death);
+    let (mapped, entry) = (images(case, symbols, &death), entry_of(case, &death));
     let mut ranges = ranges(case, &death);
     for image in &mapped {
         add(&mut ranges, image.start, &image.head);
@@ -106,7 +106,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     let count = (runs.len() + machine.shown.len() + 1) as u16;
     let notes_at = EHDR + PHDR * u64::from(count);
     let all_notes = |out: &mut dyn Write| {
-        notes(&threads, &death, &mapped, out)?;
+        notes(&threads, &death, (&mapped, entry), out)?;
         match &machine.info {
             Some(info) => note(out, about::VMCOREINFO, ABOUT, info.as_bytes()),
             None if !death.in_kernel => Ok(()),
@@ -160,6 +160,8 @@ pub fn core_stacks(case: &Case<'_>, symbols: &Symbols) -> Vec<(u32, Vec<TraceFra
 
 /// An image that was loaded, and whose file is at hand.
 struct Mapped {
+    /// Whether it is the program itself, or the kernel.
+    is_program: bool,
     /// The file, where it was found: a debugger reads from it what the dump does not hold.
     path: Vec<u8>,
     /// Where the first byte of the file is, or would be.
@@ -213,7 +215,8 @@ fn images(case: &Case<'_>, symbols: &Symbols, death: &Postmortem) -> Vec<Mapped>
         // gdb moves a program by the difference of its two entries.
         let linked = head.get(24..32).and_then(|bytes| bytes.try_into().ok()).map(u64::from_le_bytes);
         let entry = image.entry.or_else(|| Some(linked.filter(|entry| *entry != 0)?.wrapping_add(*bias)));
-        Some(Mapped { path, start, pieces, entry, head, notes })
+        let is_program = death.in_kernel || image.kind == Some(ImageKind::EXECUTABLE);
+        Some(Mapped { is_program, path, start, pieces, entry, head, notes })
     });
     mapped.collect()
 }
@@ -249,17 +252,19 @@ fn note_segments(head: &[u8]) -> impl Iterator<Item = (u64, u64)> + '_ {
     })
 }
 
-/// `NT_AUXV`: where the first image's program headers are, so that readers find its load address.
-fn auxv(images: &[Mapped]) -> Vec<u8> {
+/// `NT_AUXV`: where the program's headers and its first instruction are, so that readers find its load address. The
+/// entry is known without its file too (`entry`); what a library has would move the program that gdb is given.
+fn auxv(images: &[Mapped], entry: Option<u64>) -> Vec<u8> {
     let mut values = vec![(AT_PAGESZ, PAGE)];
-    if let Some(image) = images.first() {
+    let program = images.iter().find(|image| image.is_program);
+    if let Some(image) = program {
         let half = |at: usize| image.head.get(at..at + 2).map(|b| u64::from(u16::from_le_bytes([b[0], b[1]])));
         let offset = image.head.get(32..40).and_then(|b| b.try_into().ok()).map(u64::from_le_bytes);
         if let (Some(offset), Some(count)) = (offset, half(56)) {
             values.extend([(AT_PHDR, image.start.wrapping_add(offset)), (AT_PHENT, PHDR), (AT_PHNUM, count)]);
         }
-        values.extend(image.entry.map(|entry| (AT_ENTRY, entry)));
     }
+    values.extend(program.and_then(|image| image.entry).or(entry).map(|entry| (AT_ENTRY, entry)));
     values.push((0, 0));
     values.into_iter().flat_map(|(kind, value)| [kind.to_le_bytes(), value.to_le_bytes()]).flatten().collect()
 }
@@ -278,7 +283,18 @@ fn files(images: &[Mapped]) -> Vec<u8> {
     out
 }
 
-fn notes(threads: &[CoreThread<'_>], death: &Postmortem, images: &[Mapped], out: &mut dyn Write) -> io::Result<()> {
+/// Where the program that died begins, as the dump says it.
+fn entry_of(case: &Case<'_>, death: &Postmortem) -> Option<u64> {
+    let mut images = case.images.iter().filter(|_| !death.in_kernel);
+    images.find(|image| image.pid == death.pid && image.kind == Some(ImageKind::EXECUTABLE))?.entry
+}
+
+fn notes(
+    threads: &[CoreThread<'_>],
+    death: &Postmortem,
+    (images, entry): (&[Mapped], Option<u64>),
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let mut named = false;
     let program = if death.program.is_empty() { "kernel" } else { &death.program };
     let base = file_name(program);
@@ -293,7 +309,7 @@ fn notes(threads: &[CoreThread<'_>], death: &Postmortem, images: &[Mapped], out:
         note(out, OWNER, elf::NT_PRSTATUS, &prstatus(thread, death))?;
         if number == 0 {
             note(out, OWNER, elf::NT_PRPSINFO, &first)?;
-            note(out, OWNER, elf::NT_AUXV, &auxv(images))?;
+            note(out, OWNER, elf::NT_AUXV, &auxv(images, entry))?;
             note(out, OWNER, elf::NT_FILE, &files(images))?;
         } else if let Some(name) = name(thread) {
             note(out, OWNER, elf::NT_PRPSINFO, &prpsinfo(thread.id, name, name))?;

@@ -166,6 +166,38 @@ fn a_core_file_has_every_processor_as_a_thread_and_every_byte_once() {
     assert!(has(b"chain-cfi.elf\0\0\0chain\0"), "the program of a kernel is its image");
 }
 
+/// The file of the program is not at hand, that of its library is.
+#[test]
+fn the_load_address_of_a_program_is_not_that_of_its_library() {
+    let mut writer = DumpWriter::new(Vec::new(), FileHeader::new(DumpId(9), BootId([1; 16])));
+    let path = data("unwind/chain-cfi.elf").canonicalize().unwrap();
+    let image = |kind, path, start, entry| kwab_format::record::Image {
+        path: Some(path),
+        kind: Some(kind),
+        start: Some(start),
+        end: Some(start + 0x4000),
+        pid: Some(7),
+        entry,
+        ..kwab_format::record::Image::default()
+    };
+    let library = path.as_os_str().as_encoded_bytes();
+    writer.put(SectionKind::IMAGES, &image(ImageKind::LIBRARY, library, 0x40_0000, Some(0x40_1111)));
+    let program = image(ImageKind::EXECUTABLE, b"/srv/demo/t", 0x5555_5555_4000, Some(0x5555_5555_50d0));
+    writer.put(SectionKind::IMAGES, &program);
+    let cause = Cause { kind: Some(CauseKind::FATAL_SIGNAL), pid: Some(7), signal: Some(11), ..Cause::default() };
+    writer.put(SectionKind::CAUSE, &Cause { in_kernel: Some(false), ..cause });
+    let regs = [Reg::new(RegId::RIP, 0x5555_5555_5294), Reg::new(RegId::RSP, 0x7fff_0000)];
+    let role = Some(RegisterRole::USER);
+    let regs = Registers { role, pid: Some(7), regs: Some(List::new(&regs)), ..Registers::default() };
+    writer.put(SectionKind::REGISTERS, &regs);
+    let core = core_of(&Dump::from_bytes(writer.finish().unwrap()).unwrap());
+    let value = |kind: u64, value: u64| [kind.to_le_bytes(), value.to_le_bytes()].concat();
+    let has = |bytes: &[u8]| memchr::memmem::find(&core, bytes).is_some();
+    assert!(has(&value(9, 0x5555_5555_50d0)), "AT_ENTRY is that of the program");
+    assert!(!has(&value(9, 0x40_1111)) && !has(&value(3, 0x40_0040)), "nothing is of the library");
+    assert!(has(b"chain-cfi.elf"), "the library is named all the same");
+}
+
 fn elf_entry() -> u64 {
     let image = std::fs::read(data("unwind/chain-cfi.elf")).unwrap();
     u64::from_le_bytes(image[24..32].try_into().unwrap())

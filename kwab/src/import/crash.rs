@@ -48,7 +48,7 @@ const LONGEST_MESSAGE: usize = 16 << 10;
 pub enum Victim {
     /// The kernel gave up.
     Kernel,
-    /// The process with this pid died.
+    /// The process with this pid died, 0 where no number is known.
     Process(u32),
 }
 
@@ -138,6 +138,8 @@ impl Crash {
         let death = Death::from(cause);
         let victim = match death.pid {
             Some(pid) if !death.is_of_kernel() => Victim::Process(pid),
+            // A text that names no process is of one.
+            None if death.kind == Some(CauseKind::FATAL_SIGNAL) && death.in_kernel == Some(false) => Victim::Process(0),
             _ => Victim::Kernel,
         };
         Self { death, ..Self::new(victim, CauseKind::default(), position) }

@@ -359,7 +359,10 @@ impl Segment {
             Victim::Process(pid) => {
                 let program = text(&crash.death.cmdline).or_else(|| text(&crash.death.comm));
                 let program = program.map(|line| line.split(' ').next().unwrap_or_default().to_string());
-                format!("{}[{pid}]", program.unwrap_or_else(|| "pid".to_string()))
+                match program {
+                    Some(program) if pid == 0 => program,
+                    program => format!("{}[{pid}]", program.unwrap_or_else(|| "pid".to_string())),
+                }
             }
             Victim::Kernel => match (crash.death.source(), text(&crash.death.comm)) {
                 (Some(position), _) => position,

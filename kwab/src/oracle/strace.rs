@@ -1,4 +1,5 @@
-//! Reads the text that strace(1) prints, with or without `-f`, `-t`, `-r`, `-T`, `-y`, to a file or a terminal.
+//! Reads the text that strace(1) prints, with or without `-f`, `-t`, `-r`, `-T`, `-y`, `-Y`, `-n`, `-i`, `-k`, to a
+//! file or a terminal.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -20,7 +21,9 @@ const OFFSET_HIGH: usize = 4;
 #[must_use]
 pub fn is_strace(bytes: &[u8]) -> bool {
     let lines = bytes.split(|byte| *byte == b'\n').map(String::from_utf8_lossy);
-    let lines: Vec<_> = lines.filter(|line| !line.trim().is_empty()).take(LOOKED_AT).collect();
+    // A stack says nothing: mails quote so too.
+    let told = |line: &str| !line.trim().is_empty() && frame(line).is_none();
+    let lines: Vec<_> = lines.filter(|line| told(line)).take(LOOKED_AT).collect();
     let understood = lines.iter().filter(|line| !matches!(StraceLine::of(split(line).1), StraceLine::Other)).count();
     understood > 0 && understood * 2 >= lines.len()
 }
@@ -62,7 +65,10 @@ struct Reading {
 impl Reading {
     /// Takes a line; `false` when there is no memory for it.
     fn line(&mut self, at: usize, line: &str) -> bool {
-        let (tid, body) = split(line);
+        if frame(line).is_some() {
+            return true;
+        }
+        let (Prefix { tid, .. }, body) = split(line);
         match StraceLine::of(body) {
             StraceLine::Whole(call) => return self.push(tid, at, What::Call(Box::new(call))),
             StraceLine::Begun(start) => return self.begin(tid, at, start),
@@ -148,17 +154,23 @@ fn begun_footprint(start: &str) -> u64 {
     (start.len() + ENTRY) as u64
 }
 
-/// The thread that a line is about, and the line without it and without time stamps.
-pub(crate) fn split(line: &str) -> (u32, &str) {
+/// What stands before a call, a signal or an end.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Prefix<'l> {
+    /// The thread; 0 when none is named.
+    pub tid: u32,
+    /// Its name, with `-Y`.
+    pub comm: Option<&'l str>,
+    /// Its instruction pointer, with `-i`.
+    pub ip: Option<u64>,
+}
+
+/// What stands before a call, a signal or an end, and the line without it.
+pub(crate) fn split(line: &str) -> (Prefix<'_>, &str) {
+    let mut prefix = Prefix::default();
     let mut rest = line.trim_end_matches('\r').trim_start();
-    let mut tid = 0;
-    if let Some((number, behind)) = rest.strip_prefix("[pid").and_then(|rest| rest.split_once(']')) {
-        tid = number.trim().parse().unwrap_or(0);
-        rest = behind.trim_start();
-    } else if let Some((word, behind)) = rest.split_once(' ')
-        && let Ok(number) = word.parse()
-    {
-        tid = number;
+    if let Some((thread, behind)) = threaded(rest) {
+        (prefix.tid, prefix.comm) = thread;
         rest = behind.trim_start();
     }
     // At most a time of day, or seconds, and the time since the line before.
@@ -168,7 +180,41 @@ pub(crate) fn split(line: &str) -> (u32, &str) {
             _ => break,
         }
     }
-    (tid, rest)
+    // The number of the call, and the instruction pointer.
+    for _ in 0..2 {
+        let Some((word, behind)) = rest.strip_prefix('[').and_then(|rest| rest.split_once("] ")) else { break };
+        let (word, is_pointer) = (word.trim(), matches!(word.len(), 8 | 16));
+        match u64::from_str_radix(word, 16) {
+            Ok(ip) if is_pointer => prefix.ip = Some(ip),
+            Err(_) if is_pointer && word.bytes().all(|byte| byte == b'?') => {}
+            _ if !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_digit()) => {}
+            _ => break,
+        }
+        rest = behind.trim_start();
+    }
+    (prefix, rest)
+}
+
+/// The thread in front of a line, and what is behind it: `[pid   12] …`, `12 …`, and with its name `12<cat> …`.
+fn threaded(line: &str) -> Option<((u32, Option<&str>), &str)> {
+    let bracketed = line.strip_prefix("[pid");
+    let text = bracketed.map_or(line, str::trim_start);
+    let (number, behind) = text.split_at(text.bytes().take_while(u8::is_ascii_digit).count());
+    let tid = number.parse().ok()?;
+    let end = if bracketed.is_some() { "]" } else { " " };
+    let (comm, behind) = match behind.strip_prefix('<') {
+        Some(named) => named.split_once(&*format!(">{end}")).map(|(comm, behind)| (Some(comm), behind))?,
+        None => (None, behind.trim_start_matches(|space| space == ' ' && end == "]").strip_prefix(end)?),
+    };
+    Some(((tid, comm), behind))
+}
+
+/// A line of the stack that `-k` prints below a call or a signal, without its mark: `/bin/cat(main+0x1f) [0x2a3f]`.
+pub(crate) fn frame(line: &str) -> Option<&str> {
+    let text = line.strip_prefix(" > ")?.trim_end();
+    let (_, at) = text.split_once(" [0x")?;
+    let digits = at.bytes().take_while(u8::is_ascii_hexdigit).count();
+    (digits > 0 && at[digits..].starts_with(']')).then_some(text)
 }
 
 /// `12:34:56`, `12:34:56.789012`, `1700000000.123456`, `0.000123`, `(+`.

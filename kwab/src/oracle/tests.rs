@@ -454,6 +454,11 @@ fn a_run_whose_kernel_died_is_not_a_whole_one() {
 fn text_is_strace_when_most_of_its_first_lines_are() {
     assert!(is_strace(START.as_bytes()));
     assert!(is_strace(b"[pid   12] 10:02:03.5 close(3) = 0 <0.000010>\n"));
+    assert!(is_strace(
+        b"[pid 12<a b>] [   3] [00007f14c33fdad7] close(3) = 0\n > /bin/a(f+0x1) [0x11]\n > /b() [0x2]\n"
+    ));
+    assert!(!is_strace(b" > /bin/a(f+0x1) [0x11]\n > /bin/b(g+0x2) [0x12]\n"));
+    assert!(!is_strace(b"[12] [00007f14c33fdad7] a kernel\n[  1.2] b(c) d\n"));
     assert!(is_strace(b"execve(\"/bin/ls\", [\"ls\"], 0x7ff /* 5 vars */) = 0\nbrk(NULL) = 0x5555\n"));
     assert!(!is_strace(b"[    0.91] Kernel panic - not syncing: x\nCall Trace:\n"));
     assert!(!is_strace(b"DBG {\"type\":\"syscall_exit\",\"pid\":1}\n"));

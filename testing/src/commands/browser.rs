@@ -39,6 +39,16 @@ const ATTACKS: &[&str] = &[
     "`${window.marker=1}` {{constructor.constructor('window.marker=1')()}}",
 ];
 
+/// Where the dumps and logs are.
+const FOLDERS: [&str; 6] = [
+    "testing/dumps",
+    "testing/data/logs",
+    "testing/data/kaslr",
+    "testing/data/one-death",
+    "testing/data/timeline",
+    "docs/first",
+];
+
 /// BrowserArguments of `browser`.
 #[derive(Debug, Default, Args)]
 pub struct BrowserArguments {
@@ -72,7 +82,7 @@ struct Pages {
 impl Pages {
     fn all(mut self, pictures: bool) -> Result<String> {
         let mut sound = 0;
-        for kind in ["testing/dumps", "testing/data/logs"] {
+        for kind in FOLDERS {
             for input in files(&paths::root().join(kind))? {
                 let page = self.report(&input)?;
                 self.renders(&page).with_context(|| paths::shown(&input))?;

@@ -55,6 +55,13 @@ pub(crate) struct Build {
     pub dumps: u64,
 }
 
+impl Build {
+    /// Its commit, else its name.
+    pub(crate) const fn shown(&self) -> &String {
+        if self.commit.is_empty() { &self.name } else { &self.commit }
+    }
+}
+
 /// A crash that came again after a build without it.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Returned {
@@ -150,6 +157,13 @@ impl Store {
         Ok(Chosen { builds: Some(vec![all[newest].name.clone()]), new: Some(new) })
     }
 
+    /// The build that is asked for regressions when none is before it: all its crashes are.
+    pub(crate) fn oldest(&self, wanted: &Wanted) -> Result<Option<Build>, StoreError> {
+        let mut all = self.builds()?;
+        let is_oldest = wanted.is_new && wanted.named(&all)?.last() == Some(&0);
+        Ok(is_oldest.then(|| all.swap_remove(0)))
+    }
+
     /// Of the regressions that are wanted those that are not new, by their names.
     pub(crate) fn returned(&self, wanted: &Wanted) -> Result<Vec<Returned>, StoreError> {
         let all = self.builds()?;
@@ -160,7 +174,7 @@ impl Store {
         let pairs = self.pairs(&all[newest].name)?;
         for build in all[..newest].iter().rev().skip(1) {
             let older = self.symptoms(&build.name)?;
-            let last = if build.commit.is_empty() { &build.name } else { &build.commit };
+            let last = build.shown();
             for (signature, bug) in &pairs {
                 let is_back = (left.signatures.contains(signature) && older.signatures.contains(signature))
                     || bug.as_ref().is_some_and(|bug| left.bugs.contains(bug) && older.bugs.contains(bug));

@@ -22,6 +22,8 @@ pub(super) fn fault(ctx: &Context<'_, '_>) -> Vec<Claim> {
     let links: Vec<&str> = parts.collect();
     let what = if message.contains(" of the IDT at ") {
         Some("the interrupt table is not mapped")
+    } else if message.contains(" of the interrupt table") {
+        Some("its gate in the interrupt table cannot be used")
     } else if message.contains(", the stack below ") {
         Some("the stack for exceptions is not mapped")
     } else {

@@ -30,7 +30,19 @@ pub fn junit(report: &CiReport) -> Result<String, SerializeError> {
     let mut whole = Report::new("kwab ci");
     whole.add_test_suite(suite);
     // A runner must not find a command in a document that is printed (`super::github`).
-    whole.to_string().map(|text| text.replace("##", "#&#35;"))
+    whole.to_string().map(|text| without_total(&text).replace("##", "#&#35;"))
+}
+
+/// The document without the number of all skipped cases, which the schemas of JUnit's XML allow for a suite only.
+fn without_total(text: &str) -> String {
+    let whole = || {
+        let (before, rest) = text.split_once("<testsuites ")?;
+        let (attributes, behind) = rest.split_once('>')?;
+        let (first, rest) = attributes.split_once(" skipped=\"")?;
+        let (_, last) = rest.split_once('"')?;
+        Some(format!("{before}<testsuites {first}{last}>{behind}"))
+    };
+    whole().unwrap_or_else(|| text.to_owned())
 }
 
 fn case(name: &str, status: TestCaseStatus) -> TestCase {

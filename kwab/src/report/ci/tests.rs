@@ -127,6 +127,11 @@ fn a_log_speaks_in_none_of_the_forms() {
     assert!(!xml.contains("<img") && !xml.contains("</script>") && !xml.contains('\u{0}'), "{xml}");
     assert_eq!(xml.matches("<testcase").count(), 3, "{xml}");
     assert!(xml.contains("failures=\"1\""), "{xml}");
+    // The schema of Jenkins (junit-10.xsd) knows these for the whole and no other; a suite may have `skipped`.
+    let whole = xml.split_once("<testsuites ").and_then(|(_, rest)| rest.split_once('>')).expect("the whole").0;
+    let names: Vec<_> = whole.split('"').step_by(2).map(|name| name.trim().trim_end_matches('=')).collect();
+    assert_eq!(names, ["name", "tests", "failures", "errors", ""], "{xml}");
+    assert!(xml.contains("<testsuite name=\"kwab ci\" tests=\"3\" skipped=\"1\""), "{xml}");
 
     let page = markdown(&report);
     assert!(!page.contains("<img") && !page.contains('`') && !page.contains("\n::"), "{page}");
