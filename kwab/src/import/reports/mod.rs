@@ -26,6 +26,7 @@ pub mod links;
 pub mod linux;
 mod merge;
 pub mod needle;
+mod pairs;
 pub mod prefix;
 mod program;
 mod reflow;
