@@ -92,10 +92,6 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
         let doubtful = behind.filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }
-    // Of an object that was found damaged only those who had it are known, the last one first.
-    let owners = [StackKind::Freed, StackKind::Allocated].into_iter().filter(|_| crash.is_none());
-    let owned = owners.flat_map(|kind| report.stacks.iter().filter(move |stack| stack.kind == kind));
-    all.extend(owned.flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref()));
     // What disabled preemption is to blame when the code that slept is not shown.
     let lock = report.stacks.iter().find(|stack| stack.kind == StackKind::Lock);
     let disabled = lock.filter(|_| report.class == super::class::Class::Atomic);
