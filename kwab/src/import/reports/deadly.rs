@@ -329,8 +329,8 @@ pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
     prose && plain && line.iter().any(u8::is_ascii_lowercase)
 }
 
-/// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin, and
-/// without a number that says what or where.
+/// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin,
+/// and without a number that says what or where.
 pub(super) fn is_prose(line: &[u8]) -> bool {
     const BEGINNINGS: [&[u8]; 7] =
         [b"panic:", b"panic!", b"panic -", b"panic(", b"panicked", b"kernel panic", b"kernel-"];

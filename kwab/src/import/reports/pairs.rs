@@ -1,5 +1,5 @@
-//! Tells which texts of a table a line cannot hold, by the pairs of bytes that stand in it: one look at the line instead
-//! of one search for each text.
+//! Tells which texts of a table a line cannot hold, by the pairs of bytes that stand in it: one look at the line
+//! instead of one search for each text.
 
 use super::words::FREQUENCY;
 

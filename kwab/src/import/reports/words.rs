@@ -17,7 +17,8 @@ pub const FREQUENCY: [u8; 256] = {
     ranks
 };
 
-/// Offset of the first `mark`. It is looked for by its rarest byte: to build a searcher costs more than to search a line.
+/// Offset of the first `mark`. It is looked for by its rarest byte: to build a searcher costs more than to search a
+/// line.
 #[inline]
 pub fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
     /// Bytes of a text among which the rarest is chosen.

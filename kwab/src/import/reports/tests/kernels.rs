@@ -426,7 +426,8 @@ fn a_traceback_of_gvisor_that_lost_its_head_has_its_first_frame() {
     let report = only(
         "gvisor.dev/gvisor/pkg/sentry/kernel.(*runDemo).execute(0x0, 0xc00055a000)\n\
          \tpkg/sentry/kernel/task_run.go:258 +0xed5\n\
-         gvisor.dev/gvisor/pkg/sentry/kernel.(*Task).run(0xc00055a000, 0x1)\n\tpkg/sentry/kernel/task_run.go:92 +0x18b\n",
+         gvisor.dev/gvisor/pkg/sentry/kernel.(*Task).run(0xc00055a000, 0x1)\n\
+         \tpkg/sentry/kernel/task_run.go:92 +0x18b\n",
     );
     assert!(report.function.is_some_and(|name| name.ends_with("execute")));
 }
