@@ -12,6 +12,8 @@ pub(crate) enum Packing {
     Zstd,
     /// zlib (RFC 1950).
     Zlib,
+    /// xz (its format's own document, 1.2.1).
+    Xz,
 }
 
 impl Packing {
@@ -21,6 +23,7 @@ impl Packing {
             Self::Gzip => "gzip",
             Self::Zstd => "zstd",
             Self::Zlib => "zlib",
+            Self::Xz => "xz",
         }
     }
 
@@ -30,6 +33,7 @@ impl Packing {
             Self::Gzip => "gzip -dc FILE | kwab inspect - reads it",
             Self::Zstd => "zstd -dc FILE | kwab inspect - reads it",
             Self::Zlib => "pigz -dcz FILE | kwab inspect - reads it",
+            Self::Xz => "xz -dc FILE | kwab inspect - reads it",
         }
     }
 
@@ -39,6 +43,7 @@ impl Packing {
             Self::Gzip => "gzip -dc FILE unpacks it",
             Self::Zstd => "zstd -dc FILE unpacks it",
             Self::Zlib => "pigz -dcz FILE unpacks it",
+            Self::Xz => "xz -dc FILE unpacks it",
         }
     }
 }
@@ -98,7 +103,6 @@ impl Kind {
 /// Formats by their first bytes: offset, bytes, name, advice. Sources: file(1)'s magic and the formats' own documents.
 const KNOWN: &[(usize, &[u8], &str, &str)] = &[
     (0, &FILE_MAGIC, "a kwab dump already", "kwab inspect shows it"),
-    (0, b"\xfd7zXZ\0", "xz data", "xz -dc FILE | kwab import - reads it"),
     (0, b"BZh", "bzip2 data", "bzip2 -dc FILE | kwab import - reads it"),
     (0, b"\x04\x22\x4d\x18", "lz4 data", "lz4 -dc FILE | kwab import - reads it"),
     (0, b"PK\x03\x04", "a zip archive", "unzip -p FILE LOG | kwab import - reads it"),
@@ -125,6 +129,9 @@ pub(crate) fn kind(head: &[u8]) -> Kind {
     }
     if head.starts_with(b"\x28\xb5\x2f\xfd") {
         return Kind::Packed(Packing::Zstd);
+    }
+    if head.starts_with(b"\xfd7zXZ\0") {
+        return Kind::Packed(Packing::Xz);
     }
     if head.starts_with(b"\x7fELF") {
         return elf(head);

@@ -7,6 +7,7 @@ use std::path::Path;
 use crate::common::{folder, imported, kwab, log, run, text};
 use flate2::Compression;
 use flate2::write::{GzEncoder, ZlibEncoder};
+use lzma_rust2::{XzOptions, XzWriter};
 
 fn gzip(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
@@ -16,6 +17,12 @@ fn gzip(bytes: &[u8]) -> Vec<u8> {
 
 fn zlib(bytes: &[u8]) -> Vec<u8> {
     let mut encoder = ZlibEncoder::new(Vec::new(), Compression::default());
+    encoder.write_all(bytes).expect("a vector takes everything");
+    encoder.finish().expect("a vector takes everything")
+}
+
+fn xz(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = XzWriter::new(Vec::new(), XzOptions::with_preset(1)).expect("a preset is sound");
     encoder.write_all(bytes).expect("a vector takes everything");
     encoder.finish().expect("a vector takes everything")
 }
@@ -55,6 +62,8 @@ fn a_log_is_the_same_plain_compressed_and_in_utf16() {
         ("two.gz", members),
         ("x.zz", zlib(&plain)),
         ("x.zst", zstd(&plain)),
+        ("x.xz", xz(&plain)),
+        ("two.xz", [xz(&plain[..half]), xz(&plain[half..])].concat()),
         ("two.zst", frames),
         ("le.log", utf16(&plain, false, true)),
         ("be.log", utf16(&plain, true, true)),
@@ -76,7 +85,7 @@ fn a_cut_or_damaged_compressed_log_gives_what_came_before_and_says_so() {
     let plain: Vec<u8> = (0..400_000)
         .flat_map(|n: u32| format!("[ {n:9}.000000] line {}\n", n.wrapping_mul(0x9e37_79b9)).into_bytes())
         .collect();
-    for (name, packed) in [("x.gz", gzip(&plain)), ("x.zst", zstd(&plain))] {
+    for (name, packed) in [("x.gz", gzip(&plain)), ("x.zst", zstd(&plain)), ("x.xz", xz(&plain))] {
         let mut flipped = packed.clone();
         flipped[packed.len() / 2] ^= 0x40;
         for (what, bytes) in [("cut", &packed[..packed.len() * 3 / 4]), ("flipped", &flipped[..])] {
@@ -131,7 +140,8 @@ fn what_is_not_a_log_is_refused_by_its_name() {
         ("dump", bytes.clone(), "is a kwab dump already, not a log; kwab inspect shows it"),
         ("dump.gz", gzip(&bytes), "is gzip data, and in it a kwab dump already, not a log; gzip -dc FILE unpacks it"),
         ("hollow.gz", gzip(b""), "is gzip data without content"),
-        ("x.xz", b"\xfd7zXZ\0\0\0".to_vec(), "is xz data, not a log; xz -dc FILE | kwab import - reads it"),
+        ("x.xz", b"\xfd7zXZ\0\0\0".to_vec(), "is xz data without content"),
+        ("dump.xz", xz(&bytes), "is xz data, and in it a kwab dump already, not a log; xz -dc FILE unpacks it"),
         ("x.bz2", b"BZh91AY".to_vec(), "is bzip2 data"),
         ("x.tar", tar, "is a tar archive"),
         ("x.cpio", b"070701000".to_vec(), "is an initramfs, not a log; --backing and --symbols take it"),

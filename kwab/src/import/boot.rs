@@ -217,7 +217,7 @@ impl BootFacts {
     }
 
     fn learn_cpus(&mut self, text: &[u8]) {
-        let find = |mark: &[u8]| memchr::memmem::find(text, mark).map(|at| &text[at + mark.len()..]);
+        let find = |mark: &[u8]| super::reports::words::find(text, mark).map(|at| &text[at + mark.len()..]);
         let rest = if text.starts_with(b"smp: Brought up ") {
             find(b"node, ").or_else(|| find(b"nodes, "))
         } else if text.starts_with(b"smp: ") {

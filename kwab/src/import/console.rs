@@ -218,7 +218,7 @@ fn console_line<'a>(
 }
 
 fn is_register_head(text: &[u8]) -> bool {
-    text.starts_with(b"kernel ") && memchr::memmem::find(text, b"register dump:").is_some()
+    text.starts_with(b"kernel ") && super::reports::words::find(text, b"register dump:").is_some()
 }
 
 /// The head of a block says something about the death itself.
@@ -238,7 +238,8 @@ fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
     }
     if is_register_head(text) {
         // "kernel page fault — register dump:" names the exception.
-        let end = [&b" \xe2\x80\x94"[..], b" - ", b": "].iter().find_map(|mark| memchr::memmem::find(text, mark));
+        let end =
+            [&b" \xe2\x80\x94"[..], b" - ", b": "].iter().find_map(|mark| super::reports::words::find(text, mark));
         Crash::say(&mut crash.death.exception, &text[b"kernel ".len()..end.unwrap_or(text.len())], false);
     }
     match linux::alarm(text) {
@@ -259,7 +260,7 @@ fn opening_line(text: &[u8], ns: Option<u64>, crash: &mut Crash) {
                 crash.remark(NoteKind::REMARK, message);
             }
             Crash::say(&mut crash.death.message, message, false);
-            let address = memchr::memmem::find(message, b"address: ").map(|at| &message[at + 9..]);
+            let address = super::reports::words::find(message, b"address: ").map(|at| &message[at + 9..]);
             if let Some((_, address)) = address.and_then(|text| super::text::hex(text).ok()) {
                 crash.death.fault_addr = crash.death.fault_addr.or(Some(address));
             }

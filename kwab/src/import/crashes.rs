@@ -457,7 +457,7 @@ impl Follower {
         }
         // Another kernel may print events and die in words that are not known.
         let named = self.segments.boot().is_own();
-        let stands = |words: &&[u8]| memchr::memmem::find(bytes, words).is_some();
+        let stands = |words: &&[u8]| super::reports::words::find(bytes, words).is_some();
         let whole = kernel::OWN_DEATHS.iter().any(stands) || !named && kernel::OTHER_DEATHS.iter().any(stands);
         !whole && (self.console.announces(text).is_some() || named && announces_death(text))
     }

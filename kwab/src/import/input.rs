@@ -1,6 +1,6 @@
 //! Tells what an input is by its first bytes, and makes a log of one that is compressed or in UTF-16.
 //!
-//! gzip, zlib and zstd are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is not text is
+//! gzip, zlib, zstd and xz are unpacked while they are read, UTF-16 becomes UTF-8. Everything else that is not text is
 //! refused by its name: [`InputError::NotALog`]. A compressed log that is cut, damaged or larger than [`most_unpacked`]
 //! allows ends there: what was unpacked before is imported, and [`LogInput::problem`] says why it is not more.
 
@@ -10,6 +10,7 @@ use std::rc::Rc;
 
 use encoding_rs_io::DecodeReaderBytesBuilder;
 use flate2::read::{MultiGzDecoder, ZlibDecoder};
+use lzma_rust2::XzReader;
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
@@ -19,6 +20,8 @@ use crate::magic::{self, Kind, Packing};
 const HEAD: u64 = 64 << 10;
 /// The largest window of a zstd frame: the memory that unpacking needs. `zstd -19` uses 8 MiB.
 const LARGEST_WINDOW: u64 = 32 << 20;
+/// The most memory that unpacking xz takes, in KiB: the dictionary of `xz -9` is 64 MiB, and what the decoder needs.
+const LARGEST_DICTIONARY: u32 = 66 << 10;
 
 /// The most bytes that `packed` bytes may become: more than logs do, and far less than a bomb does.
 #[must_use]
@@ -169,6 +172,7 @@ enum Decoder<R: Read> {
     Gzip(Box<MultiGzDecoder<R>>),
     Zstd(Box<Zstd<R>>),
     Zlib(Box<ZlibDecoder<R>>),
+    Xz(Box<XzReader<R>>),
     Ended,
 }
 
@@ -180,6 +184,7 @@ impl<R: Read> Unpacked<R> {
             Packing::Gzip => Decoder::Gzip(Box::new(MultiGzDecoder::new(input))),
             Packing::Zstd => Decoder::Zstd(Box::new(Zstd::new(input))),
             Packing::Zlib => Decoder::Zlib(Box::new(ZlibDecoder::new(input))),
+            Packing::Xz => Decoder::Xz(Box::new(XzReader::new_mem_limit(input, true, LARGEST_DICTIONARY))),
         };
         Self { decoder, packing, read, given: 0, problem }
     }
@@ -219,6 +224,7 @@ impl<R: Read> Read for Decoder<R> {
             Self::Gzip(decoder) => decoder.read(bytes),
             Self::Zstd(decoder) => decoder.read(bytes),
             Self::Zlib(decoder) => decoder.read(bytes),
+            Self::Xz(decoder) => decoder.read(bytes),
             Self::Ended => Ok(0),
         }
     }

@@ -47,6 +47,10 @@ static SKIP: LazyLock<Skip> = LazyLock::new(|| {
 pub fn plain(symbol: &str) -> &str {
     const SUFFIXES: &[&str] =
         &[".constprop.", ".isra.", ".part.", ".cold", ".llvm.", ".__", ".lto_priv", ".localalias"];
+    // Most names have none, and pay for one search.
+    if !symbol.as_bytes().contains(&b'.') {
+        return symbol;
+    }
     let end = SUFFIXES.iter().filter_map(|suffix| symbol.find(suffix)).min().unwrap_or(symbol.len());
     // `foo.12345`: a static function of the same name as another.
     let base = &symbol[..end];

@@ -25,6 +25,9 @@ pub(super) const PANIC_STRING: &[u8] = b"anicString\"";
 /// U+241B, the picture of an escape: terminal programs write it for the character itself.
 const SHOWN_ESCAPE: &[u8] = "\u{241b}".as_bytes();
 
+/// A hexadecimal number as typesetting programs write it: with the sign of a multiplication.
+const TYPESET: &[u8] = "0\u{d7}".as_bytes();
+
 /// Writes the clean line into `out`; `false` when nothing had to be cleaned.
 pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
     out.clear();
@@ -35,7 +38,8 @@ pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
         has(line, b"&lt;") || has(line, b"&gt;") || has(line, b"&amp;") || has(line, b"&nbsp;") || has(line, b"&#");
     let printable = has(line, b"=3D") || has(line, b"=A0 ") || line.ends_with(b"=0A=") || line.ends_with(b"=20");
     let control = line.iter().any(|byte| matches!(byte, 0..=8 | 10..=31 | 0x7f));
-    if !entities && !printable && !control && !has(line, SHOWN_ESCAPE) {
+    let typeset = has(line, TYPESET);
+    if !entities && !printable && !control && !typeset && !has(line, SHOWN_ESCAPE) {
         return false;
     }
     // A carriage return begins the line again: what stands before it was overwritten, unless nothing follows.
@@ -48,6 +52,7 @@ pub(super) fn clean(line: &[u8], out: &mut Vec<u8>) -> bool {
         let (taken, plain) = match byte {
             0x1b => (escape(&line[at..]), None),
             0xe2 if line[at..].starts_with(SHOWN_ESCAPE) => (2 + escape(&line[at + 2..]), None),
+            0xc3 if typeset && at > 0 && line[at - 1..].starts_with(TYPESET) => (2, Some(b'x')),
             b'&' if entities => entity(&line[at..]),
             b'=' if printable => match line.get(at..at + 3) {
                 Some([_, high, low]) => match (char::from(*high).to_digit(16), char::from(*low).to_digit(16)) {

@@ -8,8 +8,9 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::class::Class;
+use super::pairs::{Marks, Pairs};
 use super::program;
-use super::words::{dec, has};
+use super::words::{dec, find, has};
 
 /// Phrases that begin a deadly line, in lower case, and what they announce.
 const DEADLY: &[(&str, Class)] = &[
@@ -227,13 +228,11 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
     if bare.len() < 3 || line.len() > 400 {
         return None;
     }
-    // `panic() at panic+0x43`: a frame of a debugger's backtrace.
-    if has(bare, b"() at ") || program::is_source(bare) {
-        return None;
-    }
     let shout = bare.starts_with(b"PANIC") && bare.len() == 5 || bare.eq_ignore_ascii_case(b"kernel panic");
+    // `panic() at panic+0x43`: a frame of a debugger's backtrace.
+    let foreign = || has(bare, b"() at ") || program::is_source(bare);
     if shout {
-        return Some((Class::Panic, bare));
+        return (!foreign()).then_some((Class::Panic, bare));
     }
     let first = bare.first()?.to_ascii_lowercase();
     let fits = |phrase: &str| bare.get(..phrase.len()).is_some_and(|head| head.eq_ignore_ascii_case(phrase.as_bytes()));
@@ -245,7 +244,7 @@ pub(super) fn deadly(line: &[u8]) -> Option<(Class, &[u8])> {
         || !phrase.ends_with(|last: char| last.is_ascii_alphanumeric());
     let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
     let healthy = HEALTHY.iter().any(|word| lower.contains(word));
-    (whole && !healthy).then_some((*class, bare))
+    (whole && !healthy && !foreign()).then_some((*class, bare))
 }
 
 /// What a kernel says of its panic behind its own name: `moss: Kernel panic: not yet implemented`.
@@ -294,11 +293,7 @@ const LONGEST_MENTION: usize = 160;
 
 /// Whether a line names a death in its middle: worth a report only when what a kernel prints in one follows.
 pub(super) fn mentions(line: &[u8]) -> Option<Class> {
-    if line.len() > LONGEST_MENTION || program::is_source(line) || program::is_of_program(line) {
-        return None;
-    }
-    // `2: 0x0000036a - HardFault`: a frame of a backtrace, not its head.
-    if !super::frames::frames(line, true).is_empty() {
+    if line.len() > LONGEST_MENTION {
         return None;
     }
     let is_word = |at: usize, word: &str| {
@@ -310,10 +305,18 @@ pub(super) fn mentions(line: &[u8]) -> Option<Class> {
             !before.is_some_and(joins) || word.starts_with('n') && before.is_some_and(|byte| b"uU".contains(byte));
         begins && (word.ends_with(':') || !after.is_some_and(joins))
     };
-    let found = ANYWHERE
-        .iter()
-        .find(|(word, _)| memchr::memmem::find(line, word.as_bytes()).is_some_and(|at| is_word(at, word)));
-    let (_, class) = found?;
+    static MARKS: LazyLock<Vec<Option<Marks>>> =
+        LazyLock::new(|| ANYWHERE.iter().map(|(word, _)| Marks::of(word.as_bytes())).collect());
+    let pairs = Pairs::of(line);
+    let mut may_stand =
+        ANYWHERE.iter().zip(MARKS.iter()).filter(|(_, marks)| marks.is_none_or(|marks| pairs.may_hold(marks)));
+    let found = may_stand.find(|((word, _), _)| find(line, word.as_bytes()).is_some_and(|at| is_word(at, word)));
+    let ((_, class), _) = found?;
+    // `2: 0x0000036a - HardFault`: a frame of a backtrace, not its head.
+    let frame = || !super::frames::frames(line, true).is_empty();
+    if program::is_source(line) || program::is_of_program(line) || frame() {
+        return None;
+    }
     let lower = String::from_utf8_lossy(line).to_ascii_lowercase();
     (!HEALTHY.iter().any(|word| lower.contains(word))).then_some(*class)
 }
@@ -324,6 +327,22 @@ pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
     // A kernel that says no more than the others does so of these.
     let prose = matches!(class, Class::PageFault | Class::GeneralProtection);
     prose && plain && line.iter().any(u8::is_ascii_lowercase)
+}
+
+/// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin,
+/// and without a number that says what or where.
+pub(super) fn is_prose(line: &[u8]) -> bool {
+    const BEGINNINGS: [&[u8]; 7] =
+        [b"panic:", b"panic!", b"panic -", b"panic(", b"panicked", b"kernel panic", b"kernel-"];
+    let is_number = |word: &[u8]| {
+        let word = word.trim_ascii_end();
+        let end = word.iter().rposition(|byte| !b",.:;)".contains(byte)).map_or(0, |at| at + 1);
+        let digits = &word[..end];
+        digits.iter().any(u8::is_ascii_digit) && digits.iter().all(u8::is_ascii_hexdigit) || digits.starts_with(b"0x")
+    };
+    line.first().is_some_and(u8::is_ascii_lowercase)
+        && !BEGINNINGS.iter().any(|words| line.starts_with(words))
+        && !line.split(|byte| matches!(byte, b' ' | b'=' | b'(')).any(is_number)
 }
 
 /// Whether the words behind `panic:` speak of a setting rather than of a failure.

@@ -28,6 +28,8 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
         .iter()
         .find_map(|tag| line.strip_prefix(tag.as_bytes()))
         .map_or(line, <[u8]>::trim_ascii_start);
+    // A web page took the address in angle brackets for a tag.
+    let line = line.strip_prefix(b"[] ").unwrap_or(line);
     if let Some(frame) = arm(line) {
         return vec![frame];
     }
@@ -52,7 +54,7 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
 /// `<ffffffff80160b33>{foo+21} <ffffffff80154db0>{bar+85}` of Linux 2.6 on x86-64.
 fn braced(line: &[u8]) -> Vec<Frame> {
     let mut found = Vec::new();
-    for at in memchr::memmem::find_iter(line, b">{").take(MOST_PER_LINE) {
+    for at in super::words::find_all(line, b">{").take(MOST_PER_LINE) {
         let Some(open) = memchr::memrchr(b'<', &line[..at]) else { continue };
         let inner = &line[at + 2..];
         let end = inner.iter().position(|byte| !is_symbol_byte(*byte)).unwrap_or(inner.len());
@@ -123,7 +125,7 @@ pub fn of_package(line: &[u8]) -> Option<Frame> {
 
 /// `[<ffffffff81000010>] foo+0x1c/0x40 [<ffffffff81000020>] bar+0x1/0x2`: several frames with their symbols.
 fn several(line: &[u8], inside: bool) -> Vec<Frame> {
-    let mut starts = memchr::memmem::find_iter(line, b"[<").filter(|at| *at == 0 || line[at - 1] == b' ');
+    let mut starts = super::words::find_all(line, b"[<").filter(|at| *at == 0 || line[at - 1] == b' ');
     if starts.next() != Some(0) {
         return Vec::new();
     }
@@ -261,9 +263,9 @@ fn address(text: &[u8]) -> Option<(u64, &[u8])> {
 
 /// `[<c0>] (foo) from [<c1>] (bar+0x1/0x2)` and `foo from bar+0x1/0x2`: the frame is `foo`.
 fn arm(line: &[u8]) -> Option<Frame> {
-    let at = memchr::memmem::find(line, b" from ")?;
+    let at = super::words::find(line, b" from ")?;
     let (callee, caller) = (line[..at].trim_ascii(), &line[at + 6..]);
-    let known = memchr::memmem::find(caller, b"+0x").is_some() || caller.trim_ascii().starts_with(b"0x");
+    let known = super::words::find(caller, b"+0x").is_some() || caller.trim_ascii().starts_with(b"0x");
     let mut frame = Frame::default();
     let mut rest = callee;
     if let Some((value, after)) = address(rest) {
@@ -293,7 +295,7 @@ fn arm(line: &[u8]) -> Option<Frame> {
 /// The caller that a line of arm names behind `from`. The next line is its frame; the last one has no other.
 pub fn arm_caller(line: &[u8]) -> Option<Frame> {
     let line = line.trim_ascii();
-    let at = memchr::memmem::find(line, b" from ")?;
+    let at = super::words::find(line, b" from ")?;
     arm(line)?;
     let caller = line[at + 6..].trim_ascii();
     let (address, rest) = address(caller).map_or((None, caller), |(value, rest)| (Some(value), rest.trim_ascii()));

@@ -81,7 +81,7 @@ fn numbered(line: &[u8]) -> Option<Frame> {
 }
 
 /// `gvisor.dev/gvisor/pkg/sentry/kernel.(*Task).run(0xc000, 0x1)`; `created by main.main in goroutine 1`.
-fn go(line: &[u8]) -> Option<Frame> {
+pub(super) fn go(line: &[u8]) -> Option<Frame> {
     let name = match line.strip_prefix(b"created by ") {
         Some(rest) => rest.split(|byte| *byte == b' ').next()?,
         None => {

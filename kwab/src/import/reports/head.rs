@@ -1,9 +1,11 @@
 //! Tells the first line of a report from lines that look like one.
 
+use std::sync::LazyLock;
+
 use super::build::Builder;
 use super::class::Class;
 use super::dialect::{self, Dialects};
-use super::template::Captures;
+use super::template::{Captures, Template};
 use super::words::has;
 use super::{LogPosition, deadly, linux};
 
@@ -21,6 +23,9 @@ pub(super) fn opening<'t, 'l>(
         let healthy = may_be && captures.get("message").is_some_and(deadly::is_healthy);
         return (!healthy).then(|| (opening.clone(), Some(captures)));
     }
+    if let Some((opening, captures)) = bug_check(dialects, text) {
+        return Some((opening, Some(captures)));
+    }
     if let Some(opening) = lost_panic(text).filter(|_| !is_open && !linux) {
         return Some((opening, None));
     }
@@ -34,7 +39,11 @@ pub(super) fn opening<'t, 'l>(
     }
     let heading = title(text).filter(|_| !is_open && !linux);
     let text = heading.unwrap_or(text);
-    let is_prose = |class, bare: &[u8]| heading.is_some() || bare == text && deadly::is_title(class, bare);
+    let is_prose = |class, bare: &[u8]| {
+        let listed = [&b"* "[..], b"- ", b"+ "].iter().any(|sign| text.strip_prefix(*sign) == Some(bare));
+        let undecorated = bare == text || listed;
+        heading.is_some() || bare == text && deadly::is_title(class, bare) || undecorated && deadly::is_prose(bare)
+    };
     let said = deadly::deadly(text).map(|(class, bare)| (class, is_prose(class, bare)));
     // A report that is open reads such a line as one of its own.
     let mentioned = || deadly::mentions(text).filter(|_| !is_open && !linux);
@@ -59,6 +68,46 @@ pub(super) fn is_faulted(text: &[u8]) -> bool {
     let counter = COUNTERS.iter().any(|mark| text.starts_with(mark)) && has(text, b"+0x");
     let end = text.starts_with(END_OF_OOPS.0) && has(text, END_OF_OOPS.1);
     FAULTED.iter().any(|mark| text.starts_with(mark)) || counter || end
+}
+
+/// Words of which the name of a bug check of Windows has one, behind its first.
+const BUG_CHECKS: [&[u8]; 14] = [
+    b"_EXCEPTION",
+    b"_FAULT",
+    b"_ERROR",
+    b"_FAILURE",
+    b"_VIOLATION",
+    b"_CORRUPT",
+    b"_POOL",
+    b"_TRAP",
+    b"_NOT_",
+    b"_TIMEOUT",
+    b"_DIED",
+    b"_LEAK",
+    b"_LOCKED",
+    b"_INVALID",
+];
+
+/// What stands before the number of a bug check.
+const CODE: &[u8] = b" (";
+
+/// For each word of [`BUG_CHECKS`] the texts of the line.
+pub(super) fn bug_checks() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    BUG_CHECKS.iter().map(|word| vec![word.to_vec(), CODE.to_vec()])
+}
+
+/// `DRIVER_VERIFIER_DETECTED_VIOLATION (c4)`, the first line of what Windows' debugger says of a bug check; its
+/// parameters must follow.
+fn bug_check<'t, 'l>(dialects: &'t Dialects, line: &'l [u8]) -> Option<(dialect::Opening, Captures<'t, 'l>)> {
+    static LINE: LazyLock<Option<Template>> = LazyLock::new(|| Template::new("{name:sym} ({code:hex})").ok());
+    let (captures, rest) = LINE.as_ref()?.prefix(line)?;
+    let name = captures.get("name")?;
+    let shouts = name.iter().all(|byte| byte.is_ascii_uppercase() || byte.is_ascii_digit() || *byte == b'_');
+    let known = shouts && rest.is_empty() && BUG_CHECKS.iter().any(|word| has(name, word));
+    let row = dialects.number("windows").filter(|_| known)?;
+    let title = "bug check {code} {name} in {function}".into();
+    let opening = dialect::Opening { row, class: Class::Bugcheck, title, stage: true, program: false, weak: true };
+    Some((opening, captures))
 }
 
 /// Functions by which a backtrace shows a panic of Rust.
@@ -98,7 +147,7 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     // The carriage return before a panic of illumos, as syslogd shows it: `host ^Mpanic[cpu3]/thread=`.
     // A page made a link of the count of an oops: `[SMP (#1]) CPU 0`.
     let text = text.strip_prefix(b"(#1]) ").unwrap_or(text);
-    let caret = memchr::memmem::find(&text[..text.len().min(LONGEST_HOST)], b"^Mpanic[cpu");
+    let caret = super::words::find(&text[..text.len().min(LONGEST_HOST)], b"^Mpanic[cpu");
     let text = caret.map_or(text, |at| &text[at + 2..]);
     let text = match text.strip_prefix(b"`") {
         Some(rest) if !rest.starts_with(b"`") => rest.strip_suffix(b"`").unwrap_or(rest),

@@ -26,6 +26,8 @@ pub mod links;
 pub mod linux;
 mod merge;
 pub mod needle;
+mod opened;
+mod pairs;
 pub mod prefix;
 mod program;
 mod reflow;
@@ -47,6 +49,7 @@ use class::Class;
 use dialect::Dialects;
 use head::{is_cut, is_text_of, opening};
 use merge::{later_stage, merge};
+use opened::{OF_PROCESS, Open, Reader, is_process, is_task};
 use prefix::{Caller, Stripped, Stripper};
 use reflow::Half;
 pub use report::{LogPosition, Report};
@@ -57,11 +60,10 @@ pub const MOST_OPEN: usize = 8;
 const PATIENCE: u32 = 64;
 /// The same for a report that a line ended.
 const PATIENCE_ENDED: u32 = 24;
+/// Lines between a task in a list of them and its stack.
+const LISTED_REACH: u64 = 3;
 /// Lines between a cut mark and the head it belongs to.
 const CUT_REACH: u64 = 10;
-
-/// What the line of the process in a report of a trap holds, of which the head is lost.
-const OF_PROCESS: [&[u8]; 3] = [b", threadinfo=", b", threadinfo ", b", stack limit = 0x"];
 
 /// What [`Recogniser`] looks for besides its tables: a boot, the cut marks, a task line, the instruction of a fault, a
 /// report in a string of JSON, an object of KFENCE.
@@ -94,77 +96,6 @@ pub enum Role {
     Belongs,
 }
 
-/// How the lines of an open report are read.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reader {
-    Linux,
-    Row(usize),
-}
-
-#[derive(Debug)]
-struct Open {
-    builder: Builder,
-    reader: Reader,
-    /// Opened by a task line alone: worth a report only with a stack.
-    orphan: bool,
-    /// Whether a line of it told that a program printed it.
-    of_program: bool,
-    /// Opened by a line that programs print too: worth a report only with a kernel's evidence behind it.
-    weak: bool,
-}
-
-/// The fewest frames that make a stack of a line that is one frame itself.
-const WEAK_FRAMES: usize = 2;
-
-impl Open {
-    /// Whether what was read is worth a report.
-    fn is_report(&self) -> bool {
-        let report = &self.builder.report;
-        let located = || report.location.is_some() || linux::lost::is_in_module(report);
-        (!self.orphan || (self.builder.has_stack() || located()) && !self.is_injected())
-            && (!self.weak || self.has_evidence())
-    }
-
-    /// Whether it is the stack that fault injection shows of an allocation that it lets fail.
-    fn is_injected(&self) -> bool {
-        let frames = self.builder.report.stacks.iter().flat_map(|stack| &stack.frames);
-        frames.filter_map(|frame| frame.symbol.as_deref()).take(8).any(|name| name.starts_with("should_fail"))
-    }
-
-    /// Whether a deadly word opened it, and nothing that a kernel prints has followed.
-    fn is_bare(&self) -> bool {
-        self.builder.title == "{message}" && self.reader != Reader::Linux && !self.has_evidence()
-    }
-
-    /// Whether a head of Linux ends it as prose, or as the last words of a program: one with the kernel's count of its
-    /// oopses what only a deadly word has opened, a panic of Linux all that nothing has followed.
-    fn gives_way(&self, text: &[u8]) -> bool {
-        let panics = text.starts_with(b"Kernel panic - not syncing");
-        self.is_bare() && words::has(text, b"[#") || panics && self.reader != Reader::Linux && !self.has_evidence()
-    }
-
-    /// Whether a kernel printed more than the line that opened the report: a stack, registers, a processor, a position.
-    fn has_evidence(&self) -> bool {
-        let report = &self.builder.report;
-        let frames: usize = report.stacks.iter().map(|stack| stack.frames.len()).sum();
-        // `At 0x203` in prose reads as one register.
-        let registers: usize = report.registers.iter().map(|set| set.registers.len()).sum();
-        let says = report.cpu.is_some() || report.source.is_some() || report.ip.is_some() || registers > 1;
-        says || self.builder.marked || frames >= WEAK_FRAMES
-    }
-
-    /// Whether the Go runtime of a program printed it: the traceback of a kernel in Go has the kernel's packages.
-    fn is_of_go_program(&self) -> bool {
-        let report = &self.builder.report;
-        let mut names =
-            report.stacks.iter().flat_map(|stack| &stack.frames).filter_map(|frame| frame.symbol.as_deref()).peekable();
-        let kernels = ["gvisor", "/sentry", "kernel", "biscuit"];
-        report.family == "go"
-            && names.peek().is_some()
-            && !names.any(|name| kernels.iter().any(|kernel| name.contains(kernel)))
-    }
-}
-
 /// Recognises reports, line by line.
 #[derive(Debug)]
 pub struct Recogniser {
@@ -180,6 +111,8 @@ pub struct Recogniser {
     cut: Option<(LogPosition, Option<Caller>)>,
     /// Whether the log is one of Linux.
     linux: bool,
+    /// The last line that told of a task in a list of them.
+    listed: Option<u64>,
     /// The function at which the last report faulted.
     last_location: Option<String>,
     /// The line before, if it may be the first part of a head.
@@ -212,6 +145,7 @@ impl Recogniser {
             given: 0,
             cut: None,
             linux: false,
+            listed: None,
             last_location: None,
             half: None,
             soft: Vec::new(),
@@ -224,6 +158,7 @@ impl Recogniser {
         linux::needles()
             .chain(self.dialects.needles())
             .chain(head::needles())
+            .chain(head::bug_checks())
             .chain(own.map(|text| vec![text.to_vec()]))
     }
 
@@ -375,6 +310,9 @@ impl Recogniser {
             return role;
         }
         let Some(at) = at.or_else(|| self.stalled()) else { return self.orphan(line, text, position) };
+        if self.open[at].tail {
+            self.open[at].show(text, position);
+        }
         self.learn(at, text, position)
     }
 
@@ -393,10 +331,14 @@ impl Recogniser {
         if head.is_none() && opened.is_none_or(|(opening, _)| opening.weak) {
             return at;
         }
-        let number = self.open.remove(at?).builder.report.number;
-        // Its number is free when it was the last.
-        self.number -= u32::from(number == self.number);
+        self.forget(at?);
         None
+    }
+
+    /// Takes back what is open at `at`: it is no report. Its number is free when it was the last.
+    fn forget(&mut self, at: usize) {
+        let number = self.open.remove(at).builder.report.number;
+        self.number -= u32::from(number == self.number);
     }
 
     /// The open report of a stream.
@@ -500,6 +442,13 @@ impl Recogniser {
             }
             !prose
         });
+        let at = at.filter(|at| {
+            let rest = self.open[*at].is_rest_before(&found);
+            if rest {
+                self.forget(*at);
+            }
+            !rest
+        });
         let said = at.filter(|at| is_text_of(&self.open[*at].builder, &found, position));
         let said = said.map(|at| self.open.remove(at).builder.report);
         let at = if said.is_some() { None } else { at };
@@ -517,20 +466,17 @@ impl Recogniser {
         }
         let class = builder.report.class;
         let weak = title.is_some();
-        self.push(Open { builder, reader: Reader::Linux, orphan: false, of_program: false, weak });
+        self.push(Open { builder, reader: Reader::Linux, orphan: false, of_program: false, weak, tail: false });
         Some(if weak { Role::Console } else { Role::Opens(class) })
     }
 
     /// A line that opens a report of another kernel, or is a later stage of the one that is open.
     fn dialect_head(&mut self, at: Option<usize>, line: &Stripped<'_>, position: LogPosition) -> Option<Role> {
         let (text, said) = self.dialects.unprefixed(line.text.trim_ascii());
-        if program::is_of_program(text) {
-            return None;
-        }
         let before = at.and_then(|at| self.open.get(at));
         let inside_linux = before.is_some_and(|open| open.reader == Reader::Linux && !open.builder.ended);
         let (opening, captures) = opening(&self.dialects, text, before.is_some(), self.linux)?;
-        if inside_linux {
+        if inside_linux || program::is_of_program(text) {
             return None;
         }
         let captures = captures.unwrap_or_default();
@@ -571,24 +517,32 @@ impl Recogniser {
             orphan: false,
             of_program: opening.program,
             weak: opening.weak,
+            tail: false,
         });
         Some(if opening.weak { Role::Console } else { Role::Opens(opening.class) })
     }
 
     /// A task line, or where a fault was, without a head: the head may be lost.
     fn orphan(&mut self, line: &Stripped<'_>, text: &[u8], position: LogPosition) -> Role {
-        let is_task = text.starts_with(b"CPU: ") && linux::context::task_line(text).is_some();
         let faulted = || head::is_faulted(text);
         // The kernel prints registers once more behind the end of a report.
         let again = || self.last_location.as_ref().is_some_and(|name| words::has(text, name.as_bytes()));
-        let is_process = text.starts_with(b"Process ") && OF_PROCESS.iter().any(|mark| words::has(text, mark));
+        let (is_task, is_process) = (is_task(text), is_process(text));
         if let Some((mut builder, orphan)) = head::of_cut(text, position) {
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
-            self.push(Open { builder, reader: Reader::Linux, orphan, of_program: false, weak: false });
+            self.push(Open { builder, reader: Reader::Linux, orphan, of_program: false, weak: false, tail: false });
             return Role::Console;
         }
-        if is_task || is_process || (faulted() || linux::lost::is_of_report(text)) && !again() {
+        if linux::lost::is_listed_task(text) {
+            self.listed = Some(position.line);
+        }
+        // What is cut out of a log has neither the banner nor another report before it.
+        let listed = self.listed.is_some_and(|line| position.line.saturating_sub(line) <= LISTED_REACH);
+        let cut_out = !self.linux && self.number == 0 && !listed;
+        let of_report = is_task || is_process || (faulted() || linux::lost::is_of_report(text)) && !again();
+        let tail = !of_report && cut_out && linux::lost::is_of_stack(text);
+        if of_report || tail {
             let mut builder = Builder::new("linux", Class::Warning, "stack dump in {function}", position);
             builder.report.message = words::text(text);
             if is_process || faulted() {
@@ -599,7 +553,7 @@ impl Recogniser {
             }
             self.begin(&mut builder, line, None, position);
             linux::body::learn(&mut builder, text, position);
-            self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false });
+            self.push(Open { builder, reader: Reader::Linux, orphan: true, of_program: false, weak: false, tail });
         }
         Role::Console
     }

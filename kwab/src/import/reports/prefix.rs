@@ -44,7 +44,7 @@ pub struct Stripper {
 impl Stripper {
     /// Takes the transports off one line.
     pub fn strip<'a>(&'a mut self, line: &'a [u8]) -> Stripped<'a> {
-        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f | 0xe2);
+        let special = |byte: &u8| matches!(byte, 0..=8 | 10..=31 | b'&' | b'=' | 0x7f | 0xc3 | 0xe2);
         let mut line = line;
         if (line.first() == Some(&b'{') || line.iter().any(special)) && super::clean::clean(line, &mut self.buffer) {
             line = &self.buffer;
@@ -67,7 +67,7 @@ fn without_markup(line: &[u8]) -> &[u8] {
     }
     let ends = [&b"\"},"[..], b"\"}", b"\",", b"\""];
     match ends.iter().find_map(|end| line.strip_suffix(*end)) {
-        Some(rest) if memchr::memmem::find(line, b"\"[").is_some() => rest,
+        Some(rest) if super::words::find(line, b"\"[").is_some() => rest,
         _ => line,
     }
 }
@@ -125,7 +125,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
 /// Only a time stamp of a kernel behind it tells it from text.
 fn before_stamp(text: &[u8]) -> Option<&[u8]> {
     let near = &text[..text.len().min(LONGEST_LABEL)];
-    let at = memchr::memmem::find(near, b" [").map(|at| at + 1)?;
+    let at = super::words::find(near, b" [").map(|at| at + 1)?;
     let words = text[..at].split(|byte| *byte == b' ').filter(|word| !word.is_empty());
     let stamped = &text[at..text.len().min(at + LONGEST_STAMP)];
     let end = memchr::memchr(b']', stamped)?;
@@ -346,7 +346,8 @@ fn of_abrt(text: &[u8]) -> Option<&[u8]> {
 /// `myhost kernel: `, `myhost kernel[12]: `: the rest of a syslog head.
 fn host(text: &[u8]) -> Option<&[u8]> {
     let end = text[..text.len().min(128)].iter().position(|byte| *byte == b' ')?;
-    let name = &text[..end];
+    // `(none)` is what a machine without a name is called.
+    let name = text[..end].strip_prefix(b"(").and_then(|rest| rest.strip_suffix(b")")).unwrap_or(&text[..end]);
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b':');
     if !name.iter().all(plain) || name.ends_with(b":") {
         return tagged(text);

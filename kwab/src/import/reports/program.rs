@@ -44,7 +44,7 @@ pub(super) fn is_tagged(line: &[u8]) -> bool {
         return true;
     }
     let dated = line.first().is_some_and(|byte| byte.is_ascii_digit() || byte.is_ascii_uppercase());
-    let Some(end) = memchr::memmem::find(line, b"]: ").filter(|_| dated) else { return false };
+    let Some(end) = super::words::find(line, b"]: ").filter(|_| dated) else { return false };
     let Some(begin) = memchr::memrchr(b'[', &line[..end]) else { return false };
     let name = line[..begin].rsplit(|byte| *byte == b' ').next().unwrap_or_default();
     let is_pid = begin + 1 < end && line[begin + 1..end].iter().all(u8::is_ascii_digit);

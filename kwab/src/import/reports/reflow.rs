@@ -73,8 +73,8 @@ const LONGEST_PART: usize = 1024;
 fn is_run_together(text: &[u8]) -> bool {
     const FAULTS: [&[u8]; 4] = [b"uvm_fault(", b"panic: ", b"Stopped at ", b" trap, code="];
     text.len() >= LONG
-        && memchr::memmem::find_iter(text, b") at ").nth(1).is_some()
-        && FAULTS.iter().any(|fault| memchr::memmem::find(text, fault).is_some())
+        && super::words::find_all(text, b") at ").nth(1).is_some()
+        && FAULTS.iter().any(|fault| super::words::find(text, fault).is_some())
 }
 
 /// Where the first line of several ends that were run together: before the words by which ddb(4) begins one, and behind
@@ -96,12 +96,12 @@ fn line_end(text: &[u8]) -> Option<usize> {
     let inner = text.get(1..)?;
     const TRAP: &[u8] = b" trap type ";
     // `trap type 6 code 0 rip`, and not the words of a panic.
-    let trap = memchr::memmem::find_iter(inner, TRAP).find(|at| {
+    let trap = super::words::find_all(inner, TRAP).find(|at| {
         let number = &inner[at + TRAP.len()..];
         number[word_length(number)..].starts_with(b" code ")
     });
-    let word = WORDS.iter().filter_map(|word| memchr::memmem::find(inner, word)).chain(trap).min().map(|at| at + 1);
-    let frame = memchr::memmem::find(inner, b") at ").map(|at| at + 1).map(|at| {
+    let word = WORDS.iter().filter_map(|word| super::words::find(inner, word)).chain(trap).min().map(|at| at + 1);
+    let frame = super::words::find(inner, b") at ").map(|at| at + 1).map(|at| {
         let place = at + b") at ".len();
         let named = place + word_length(&text[place..]);
         // `sys/kern/subr_prf.c:229`, `[inline]`

@@ -6,6 +6,7 @@ use std::sync::OnceLock;
 use fnv::FnvHashMap;
 
 use super::needle::Needle;
+use super::pairs::{Marks, Pairs};
 use super::template::{Captures, Template};
 
 /// Templates with a value each, in the order in which they count.
@@ -14,8 +15,8 @@ pub struct Index<T> {
     rows: Vec<Row<T>>,
     /// Rows that begin with text, by their first two bytes.
     anchored: FnvHashMap<[u8; 2], Vec<usize>>,
-    /// Rows that may begin anywhere, and the text that a line must hold for each.
-    floating: Vec<(usize, Option<Needle>)>,
+    /// Rows that may begin anywhere, the text that a line must hold for each, and the marks of that.
+    floating: Vec<(usize, Option<Needle>, Option<Marks>)>,
 }
 
 /// A template as it is written, read by the first line that begins like it, and what it stands for.
@@ -61,7 +62,8 @@ impl<T> Index<T> {
             Some(first) => self.anchored.entry(first).or_default().push(number),
             None => {
                 let needle = row.template().and_then(Template::longest_literal).map(Needle::new);
-                self.floating.push((number, needle));
+                let marks = needle.as_ref().and_then(|needle| Marks::of(needle.text()));
+                self.floating.push((number, needle, marks));
             }
         }
         self.rows.push(row);
@@ -79,7 +81,13 @@ impl<T> Index<T> {
                 }
             }
         }
-        for (number, needle) in &self.floating {
+        let pairs = (!self.floating.is_empty()).then(|| Pairs::of(line));
+        for (number, needle, marks) in &self.floating {
+            if let (Some(pairs), Some(marks)) = (&pairs, marks)
+                && !pairs.may_hold(*marks)
+            {
+                continue;
+            }
             if needle.as_ref().is_some_and(|needle| needle.find(line).is_none()) {
                 continue;
             }

@@ -96,7 +96,7 @@ pub(super) fn behind(builder: &mut Builder, line: &[u8]) -> bool {
 /// The address behind the first of some names: `pc=0x80001234`, `EIP: c0101234`, `pc at 0x1234`.
 fn address(lower: &[u8], names: &[&str]) -> Option<u64> {
     names.iter().find_map(|name| {
-        memchr::memmem::find_iter(lower, name.as_bytes()).find_map(|at| {
+        super::words::find_all(lower, name.as_bytes()).find_map(|at| {
             let rest = whole_word(lower, at, name.len())?;
             let rest = rest.strip_prefix(b" at ").or_else(|| rest.strip_prefix(b" is ")).unwrap_or(rest);
             let signs = rest.iter().take(6).take_while(|byte| b" \t:=@([<".contains(byte)).count();
@@ -112,7 +112,7 @@ fn address(lower: &[u8], names: &[&str]) -> Option<u64> {
 /// `cpu 3`, `CPU#3`, `core: 3`.
 fn processor(lower: &[u8]) -> Option<u32> {
     PROCESSORS.iter().find_map(|name| {
-        memchr::memmem::find_iter(lower, name.as_bytes()).find_map(|at| {
+        super::words::find_all(lower, name.as_bytes()).find_map(|at| {
             let rest = whole_word(lower, at, name.len())?;
             let signs = rest.iter().take(3).take_while(|byte| b" #:=".contains(byte)).count();
             let (number, behind) = dec(&rest[signs..]).filter(|(number, _)| *number < 1024)?;

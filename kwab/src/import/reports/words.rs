@@ -2,6 +2,44 @@
 
 use super::report::LONGEST_TEXT;
 
+/// The bytes of console text, the most frequent first; all others are rarer. Counted in the logs of
+/// `testing/data/logs`.
+const FREQUENT: &[u8] = b" 0eat:\"rs1cfn2diolp43x68.,5u_97m[]-hbk=/gyCwPDI+SBv()ARTEG*FNU";
+
+/// How frequent a byte is, by its place in [`FREQUENT`]; 0 for the rare ones.
+pub const FREQUENCY: [u8; 256] = {
+    let mut ranks = [0; 256];
+    let mut at = 0;
+    while at < FREQUENT.len() {
+        ranks[FREQUENT[at] as usize] = (FREQUENT.len() - at) as u8;
+        at += 1;
+    }
+    ranks
+};
+
+/// Offset of the first `mark`. It is looked for by its rarest byte: to build a searcher costs more than to search a
+/// line.
+#[inline]
+pub fn find(bytes: &[u8], mark: &[u8]) -> Option<usize> {
+    /// Bytes of a text among which the rarest is chosen.
+    const CANDIDATES: usize = 6;
+    let rarest = (0..mark.len().min(CANDIDATES)).min_by_key(|at| FREQUENCY[usize::from(mark[*at])]);
+    let Some(rarest) = rarest else { return Some(0) };
+    let end = (bytes.len() + 1).checked_sub(mark.len())? + rarest;
+    let places = memchr::memchr_iter(mark[rarest], bytes.get(rarest..end)?);
+    places.into_iter().find(|at| bytes[*at..].starts_with(mark))
+}
+
+/// Offsets of all `mark`s that do not overlap.
+pub fn find_all<'a>(bytes: &'a [u8], mark: &'a [u8]) -> impl Iterator<Item = usize> + 'a {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let at = from + find(bytes.get(from..)?, mark)?;
+        from = at + mark.len().max(1);
+        Some(at)
+    })
+}
+
 /// Text of at most [`LONGEST_TEXT`] bytes; what is not UTF-8 is replaced, control characters vanish.
 pub fn text(bytes: &[u8]) -> String {
     let kept = String::from_utf8_lossy(&bytes[..bytes.len().min(LONGEST_TEXT)]);
@@ -56,18 +94,18 @@ pub fn hex_after(bytes: &[u8], mark: &[u8]) -> Option<u64> {
 
 /// What follows the first `mark`.
 pub fn after<'a>(bytes: &'a [u8], mark: &[u8]) -> Option<&'a [u8]> {
-    memchr::memmem::find(bytes, mark).map(|at| &bytes[at + mark.len()..])
+    find(bytes, mark).map(|at| &bytes[at + mark.len()..])
 }
 
 /// What stands between the first `open` and the next `close` behind it.
 pub fn between<'a>(bytes: &'a [u8], open: &[u8], close: &[u8]) -> Option<&'a [u8]> {
     let rest = after(bytes, open)?;
-    memchr::memmem::find(rest, close).map(|at| &rest[..at])
+    find(rest, close).map(|at| &rest[..at])
 }
 
 /// Whether `mark` stands anywhere.
 pub fn has(bytes: &[u8], mark: &[u8]) -> bool {
-    memchr::memmem::find(bytes, mark).is_some()
+    find(bytes, mark).is_some()
 }
 
 /// Whether a byte may stand in a symbol.
@@ -109,4 +147,24 @@ pub fn place_in(message: &str) -> Option<(String, u32)> {
     let (line, _) = dec(rest.trim_start_matches([':', ' ']).as_bytes())?;
     let looks = file.contains('.') && !file.contains(' ') && file.len() < 200;
     looks.then(|| Some((file.to_string(), u32::try_from(line).ok()?)))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_found_where_the_searcher_of_memchr_finds_it() {
+        let lines: [&[u8]; 6] = [b"", b"a", b"aab aaab aaaab", b"Call Trace:", b"x [#1] y [#2]", b"zzz\xff\0end"];
+        let marks: [&[u8]; 11] =
+            [b"", b"a", b"aab", b"aaaab", b"ab a", b"Call Trace:", b"all Trace: ", b"[#", b"#2]", b"\xff\0", b"q"];
+        for line in lines {
+            for mark in marks {
+                assert_eq!(find(line, mark), memchr::memmem::find(line, mark), "{mark:?} in {line:?}");
+                let all: Vec<usize> = find_all(line, mark).take(64).collect();
+                let known: Vec<usize> = memchr::memmem::find_iter(line, mark).take(64).collect();
+                assert_eq!(all, known, "{mark:?} in {line:?}");
+            }
+        }
+    }
 }

@@ -80,7 +80,7 @@ pub fn fault_address(line: &[u8]) -> Option<u64> {
 
 /// The build-id at the end of `Kernel Offset: 0x2600000 from 0xffffffff80100000, build-id 0a1b2c…`.
 pub fn build_id(line: &[u8]) -> Option<Vec<u8>> {
-    let at = memchr::memmem::find(line, b", build-id ")?;
+    let at = crate::import::reports::words::find(line, b", build-id ")?;
     let digits = std::str::from_utf8(line[at + 11..].trim_ascii()).ok()?;
     let byte = |at: usize| u8::from_str_radix(digits.get(at..at + 2)?, 16).ok();
     (0..digits.len()).step_by(2).map(byte).collect::<Option<Vec<u8>>>().filter(|id| !id.is_empty())

@@ -103,11 +103,13 @@ pub fn alarm(text: &[u8]) -> Option<Alarm<'_>> {
         return Some(Alarm::Panic(message));
     }
     // `watchdog: Delayed init of the lockup detector failed` is none.
-    let holds = |word: &[u8]| memchr::memmem::find(text, word).is_some();
+    let holds = |word: &[u8]| crate::import::reports::words::find(text, word).is_some();
     if text.starts_with(b"watchdog: ") && (holds(b"soft lockup") || holds(b"hard lockup")) && holds(b"CPU") {
         return Some(Alarm::Lockup(text));
     }
-    if text.starts_with(b"INFO: task ") && memchr::memmem::find(text, b" blocked for more than ").is_some() {
+    if text.starts_with(b"INFO: task ")
+        && crate::import::reports::words::find(text, b" blocked for more than ").is_some()
+    {
         return Some(Alarm::HungTask(text));
     }
     OOPSES.iter().any(|start| text.starts_with(start)).then_some(Alarm::Oops(text))
@@ -138,7 +140,8 @@ pub fn context(text: &[u8]) -> Option<PrintedTask<'_>> {
         Ok((rest, (cpu, pid)))
     }
     let (rest, (cpu, pid)) = parse(text).ok()?;
-    let end = [&b" Not tainted "[..], b" Tainted: "].iter().find_map(|mark| memchr::memmem::find(rest, mark));
+    let end =
+        [&b" Not tainted "[..], b" Tainted: "].iter().find_map(|mark| crate::import::reports::words::find(rest, mark));
     let (comm, kernel) = rest.split_at(end.unwrap_or(rest.len()));
     Some(PrintedTask {
         cpu: u32::try_from(cpu).ok()?,
@@ -210,7 +213,7 @@ pub fn frame(text: &[u8]) -> Option<(bool, Location<'_>)> {
     // Older kernels print the address first.
     let position = match position
         .strip_prefix(b"[<")
-        .and_then(|rest| memchr::memmem::find(rest, b">] ").map(|end| &rest[end + 3..]))
+        .and_then(|rest| crate::import::reports::words::find(rest, b">] ").map(|end| &rest[end + 3..]))
     {
         Some(rest) => rest.strip_prefix(b"? ").unwrap_or(rest),
         None => position,
@@ -263,14 +266,14 @@ pub struct TaskLine<'a> {
 /// Reads a [`TaskLine`].
 pub fn task(text: &[u8]) -> Option<TaskLine<'_>> {
     let rest = text.strip_prefix(b"task:")?;
-    let state_at = memchr::memmem::find(rest, b" state:")?;
+    let state_at = crate::import::reports::words::find(rest, b" state:")?;
     let after = &rest[state_at + 7..];
-    let stack_at = memchr::memmem::find(after, b" stack:")?;
+    let stack_at = crate::import::reports::words::find(after, b" stack:")?;
     let number = |name: &[u8]| {
-        let at = memchr::memmem::find(after, name)?;
+        let at = crate::import::reports::words::find(after, name)?;
         decimal(after[at + name.len()..].trim_ascii_start()).ok().and_then(|(_, value)| u32::try_from(value).ok())
     };
-    let said = |name: &[u8]| memchr::memmem::find(after, name).map(|at| &after[at + name.len()..]);
+    let said = |name: &[u8]| crate::import::reports::words::find(after, name).map(|at| &after[at + name.len()..]);
     let word = |text: &[u8]| text.iter().position(|byte| *byte == b' ').unwrap_or(text.len());
     Some(TaskLine {
         comm: rest[..state_at].trim_ascii(),
@@ -328,7 +331,9 @@ pub fn segfault(text: &[u8]) -> Option<Segfault<'_>> {
     let number = |names: [&[u8]; 2]| {
         names
             .iter()
-            .find_map(|name| memchr::memmem::find(after, name).and_then(|at| hex(&after[at + name.len()..]).ok()))
+            .find_map(|name| {
+                crate::import::reports::words::find(after, name).and_then(|at| hex(&after[at + name.len()..]).ok())
+            })
             .map(|found| found.1)
     };
     Some(Segfault {
@@ -358,11 +363,11 @@ fn name(head: &[u8]) -> &[u8] {
 /// `a[1]: unhandled signal 11 code 0x1 at 0x38 in …` (riscv), `a[1]: unhandled level 2 translation fault (11) at 0x0,
 /// esr …` (arm64), `a[1]: segfault (11) at 0 nip 10000468 lr …` (powerpc).
 fn unhandled(text: &[u8]) -> Option<Segfault<'_>> {
-    let close = memchr::memmem::find(text, b"]: ")?;
+    let close = crate::import::reports::words::find(text, b"]: ")?;
     let open = memchr::memrchr(b'[', &text[..close])?;
     let pid = std::str::from_utf8(&text[open + 1..close]).ok()?.parse().ok()?;
     let said = &text[close + 3..];
-    let behind = |mark: &[u8]| memchr::memmem::find(said, mark).map(|at| &said[at + mark.len()..]);
+    let behind = |mark: &[u8]| crate::import::reports::words::find(said, mark).map(|at| &said[at + mark.len()..]);
     let rest = match said.strip_prefix(b"unhandled signal ") {
         Some(rest) => rest,
         None if said.starts_with(b"unhandled ") || said.starts_with(b"segfault (") => behind(b"(")?,

@@ -48,12 +48,12 @@ pub fn announces_death(text: &[u8]) -> bool {
         [b"anic", b"ANIC", b"atal ", b"nhandled ", b"editation", b"iple fault", b"ed an exception"];
     static SIGNS: LazyLock<[Finder<'static>; 7]> = LazyLock::new(|| MARKS.map(Finder::new));
     // Most lines have none of them, and are not copied.
-    if text.len() > 4096 || reports::is_foreign(text) || SIGNS.iter().all(|sign| sign.find(text).is_none()) {
+    if text.len() > 4096 || SIGNS.iter().all(|sign| sign.find(text).is_none()) || reports::is_foreign(text) {
         return false;
     }
     let lower = text.to_ascii_lowercase();
-    let settings = SETTINGS.iter().any(|words| memchr::memmem::find(&lower, words).is_some());
-    !settings && DEATHS.iter().any(|words| memchr::memmem::find(&lower, words).is_some())
+    let settings = SETTINGS.iter().any(|words| reports::words::find(&lower, words).is_some());
+    !settings && DEATHS.iter().any(|words| reports::words::find(&lower, words).is_some())
 }
 
 #[cfg(test)]

@@ -341,7 +341,12 @@ impl Dialects {
 
     /// The number of the row `generic`.
     pub fn generic(&self) -> usize {
-        self.tables().rows.iter().position(|row| row.name() == "generic").unwrap_or(usize::MAX)
+        self.number("generic").unwrap_or(usize::MAX)
+    }
+
+    /// The number of the row of that name.
+    pub fn number(&self, name: &str) -> Option<usize> {
+        self.tables().rows.iter().position(|row| row.name() == name)
     }
 
     /// The row of a kernel that alone prints a line like this one.

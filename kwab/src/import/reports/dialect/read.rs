@@ -33,6 +33,8 @@ pub fn open(
     // A report that lost its head begins with one of its frames.
     if captures.get("symbol").is_some() {
         builder.frame(frame_of(captures), position);
+    } else if let Some(frame) = frames::go(line.trim_ascii()).filter(|_| name == "go") {
+        builder.frame(frame, position);
     }
     // Or with the title of its backtrace.
     if let Some((Use::Stack, _)) = all.row(opening.row).and_then(|dialect| dialect.learn(line.trim_ascii())) {
@@ -373,7 +375,7 @@ fn apply(what: Use, builder: &mut Builder, captures: &Captures<'_, '_>, line: &[
 
 /// What follows the name of the function that prints a line: `up_dump_register: A0: 00000015 A1: 80608564`.
 fn behind_function(line: &[u8]) -> Option<&[u8]> {
-    let colon = memchr::memmem::find(line, b": ")?;
+    let colon = super::super::words::find(line, b": ")?;
     let name = line[..colon].rsplit(|byte| *byte == b' ').next()?;
     (name.len() > 3 && name.iter().all(|byte| byte.is_ascii_alphanumeric() || *byte == b'_'))
         .then(|| line[colon + 2..].trim_ascii())

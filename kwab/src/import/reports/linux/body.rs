@@ -266,7 +266,7 @@ fn details(builder: &mut Builder, line: &[u8]) -> Took {
     }
     // `note: name[12] exited with preempt_count 1`.
     if let Some(rest) = line.strip_prefix(b"note: ").filter(|rest| has(rest, b"] exited with ")) {
-        let name = &rest[..memchr::memmem::find(rest, b"] exited with ").unwrap_or(0)];
+        let name = &rest[..super::super::words::find(rest, b"] exited with ").unwrap_or(0)];
         if let Some((comm, pid)) = task(name, b'[') {
             builder.task(ReportedTask { cpu: None, pid: Some(pid), comm: Some(comm) });
         }

@@ -66,7 +66,7 @@ pub fn task_line(line: &[u8]) -> Option<ReportedTask> {
     let comm = after(rest, b"Comm: ")?;
     // A line that was wrapped ends within one of the marks.
     let marks: [&[u8]; 5] = [b" Kdump:", b" Not t", b" Tainted:", b" tainted ", b" Tainted "];
-    let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
+    let end = marks.iter().filter_map(|mark| super::super::words::find(comm, mark)).min().unwrap_or(comm.len());
     let comm = comm[..end].trim_ascii();
     let comm = comm.strip_suffix(b" Not").unwrap_or(comm);
     let comm = Some(text(comm)).filter(|comm| !comm.is_empty());
@@ -102,7 +102,7 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         let pid = dec(rest).and_then(|(pid, _)| u32::try_from(pid).ok());
         let comm = after(rest, b"comm: ").unwrap_or_default();
         let marks: [&[u8]; 3] = [b" Not tainted", b" Tainted: ", b" xid: "];
-        let end = marks.iter().filter_map(|mark| memchr::memmem::find(comm, mark)).min().unwrap_or(comm.len());
+        let end = marks.iter().filter_map(|mark| super::super::words::find(comm, mark)).min().unwrap_or(comm.len());
         versions(builder, comm);
         builder.task(ReportedTask {
             cpu: None,
@@ -112,7 +112,7 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         return pid.is_some();
     }
     if let Some(rest) = line.strip_prefix(b"Process ")
-        && let Some(at) = memchr::memmem::find(rest, b" (pid: ")
+        && let Some(at) = super::super::words::find(rest, b" (pid: ")
     {
         let pid = dec_after(rest, b" (pid: ");
         builder.task(ReportedTask { cpu: None, pid, comm: Some(text(&rest[..at])) });

@@ -137,11 +137,48 @@ pub fn is_of_report(line: &[u8]) -> bool {
 
 /// What stands between the name of a function and the offset in it.
 const OFFSET: &[u8] = b"+0x";
+/// What stands between the offset and the size of a function.
+const SIZE: &[u8] = b"/0x";
 
-/// For each of these functions the texts that its frame holds.
+/// Whether a line may be in the middle of a report of which everything before is lost: a frame, or the line above one.
+pub fn is_of_stack(line: &[u8]) -> bool {
+    if CALL_TRACE.contains(&line) {
+        return true;
+    }
+    let may_be = line.len() <= LONGEST_FRAME && has(line, OFFSET) && has(line, SIZE);
+    may_be && frame::frames(line, false).first().is_some_and(|frame| frame.symbol.is_some() && frame.size.is_some())
+}
+
+/// The line above a stack.
+const CALL_TRACE: [&[u8]; 2] = [b"Call Trace:", b"Call trace:"];
+
+/// Whether the line tells which task the next stack is of, where all are listed and none has failed.
+pub fn is_listed_task(line: &[u8]) -> bool {
+    line.starts_with(b"task:") || has(line, b" 0x") && has(line, b" running task ")
+}
+
+/// Whether a stack that nothing announced is that of a failure: a few frames, or fewer with registers, and not where a
+/// task waits, as lists of tasks show it.
+pub fn is_of_failure(report: &Report) -> bool {
+    const FEWEST: usize = 3;
+    let frames = || report.stacks.iter().flat_map(|stack| &stack.frames).filter(|frame| frame.symbol.is_some());
+    let sure = frames().filter(|frame| !frame.guess).count();
+    let registers: usize = report.registers.iter().map(|set| set.registers.len()).sum();
+    let innermost = frames().find(|frame| !frame.guess).or_else(|| frames().next());
+    let waits = innermost.and_then(|frame| frame.symbol.as_deref()).is_some_and(|name| {
+        ["__schedule", "schedule", "__switch_to", "context_switch"].iter().any(|known| plain(name) == *known)
+    });
+    !waits && frames().count() >= FEWEST && (sure >= FEWEST || registers >= FEWEST)
+}
+
+/// For each of these functions, and for lines of a stack, the texts that they hold.
 pub fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
     let names = REPORTERS.iter().flat_map(|(rows, ..)| rows.iter());
-    names.map(|name| vec![name.as_bytes().to_vec(), OFFSET.to_vec()])
+    let stacks = CALL_TRACE.map(|line| vec![line.to_vec()]).into_iter();
+    names
+        .map(|name| vec![name.as_bytes().to_vec(), OFFSET.to_vec()])
+        .chain(stacks)
+        .chain([vec![OFFSET.to_vec(), SIZE.to_vec()]])
 }
 
 /// What the code of a fault says: only an access that failed has one with an oops on these architectures.

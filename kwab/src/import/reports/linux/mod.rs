@@ -96,7 +96,11 @@ fn is_sound(head: &Head, captures: &Captures<'_, '_>, line: &[u8]) -> bool {
         }
         Class::SlabCorruption => line.starts_with(b"S") || line.starts_with(b"s") || has(line, b"ainted"),
         Class::OomKill | Class::Refcount | Class::Odebug => line.len() < 400,
-        Class::Ubsan => !has(line, b"UBSAN: enabled"),
+        // `UBSAN: shift-out-of-bounds in`, and not `UBSAN: enabled` or a sentence about it.
+        Class::Ubsan => {
+            let kind = after(line, b"UBSAN: ").and_then(|rest| rest.split(|byte| *byte == b' ').next());
+            has(line, b" in ") || line.ends_with(b" in") || kind.is_none_or(|kind| kind.contains(&b'-'))
+        }
         Class::MachineCheck => !is_corrected(line),
         _ => true,
     }

@@ -199,7 +199,7 @@ fn rcu(builder: &mut Builder, line: &[u8]) -> bool {
 /// `task:init state:D stack:0 pid:1 ppid:0`, `init            D28016  7553   7513 0x00000004`.
 fn task_state(line: &[u8]) -> Option<ReportedTask> {
     if let Some(rest) = line.strip_prefix(b"task:") {
-        let at = memchr::memmem::find(rest, b" state:")?;
+        let at = super::super::words::find(rest, b" state:")?;
         return Some(ReportedTask {
             cpu: None,
             pid: dec_after(rest, b" pid:"),
@@ -289,7 +289,7 @@ fn lockdep(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     }
     // Behind `(&lock){+.+.}-{3:3},`, where the line was wrapped.
     let wrapped = line.strip_prefix(b"at: ").map(|_| 0);
-    if let Some(at) = memchr::memmem::find(line, b", at: ").map(|at| at + 2).or(wrapped) {
+    if let Some(at) = super::super::words::find(line, b", at: ").map(|at| at + 2).or(wrapped) {
         // `ffff8880 (&lock){+.+.}-{3:3}, at: foo+0x1/0x2`: the first one is where the failure is.
         let found = frame::frames(&line[at + 4..], true).into_iter().next().filter(|frame| !frame.inline);
         lock_taken(builder, found.and_then(|frame| frame.symbol));
@@ -375,8 +375,10 @@ fn who(builder: &mut Builder, line: &[u8]) {
         let _ = rest;
         return;
     }
-    let end =
-        [&b" ["[..], b" is ", b" takes", b" just "].iter().filter_map(|mark| memchr::memmem::find(line, mark)).min();
+    let end = [&b" ["[..], b" is ", b" takes", b" just "]
+        .iter()
+        .filter_map(|mark| super::super::words::find(line, mark))
+        .min();
     let Some((comm, pid)) = end.and_then(|end| task(&line[..end], b'/')) else { return };
     if builder.report.pid.is_none() {
         builder.report.pid = Some(pid);

@@ -404,3 +404,30 @@ fn a_panic_in_a_library_has_the_place_of_its_caller() {
         only("panicked at /build/demo/.cargo/registry/src/index-1949cf8c/spin-0.9.8/src/mutex.rs:12:5:\nlost\n");
     assert_eq!(alone.source.map(|(_, line)| line), Some(12));
 }
+
+/// Shapes: !analyze of Windows' debugger, for a bug check that the table does not name; a setting in the same letters
+#[test]
+fn a_bug_check_of_any_name_is_told_by_its_parameters() {
+    let lines = "Arguments:\nArg1: c0000005, The exception code that was not handled\n\
+                 Arg2: 8cd9a76c, The address that the exception occurred at\nArg3: 89a54364, Trap Frame\n";
+    let report = only(&format!("DEMO_MODE_EXCEPTION_NOT_HANDLED_M (1000008e)\nThis is common.\n{lines}"));
+    assert_eq!((report.class, report.ip), (Class::Bugcheck, Some(0x8cd9_a76c)));
+    assert!(report.headline.contains("DEMO_MODE_EXCEPTION_NOT_HANDLED_M"), "{}", report.headline);
+    let plain = only("DEMO_DETECTED_VIOLATION (c4)\nA demo did a bad thing.\nArguments:\nArg1: 2000\nArg2: 8cd9a76c\n");
+    assert_eq!(plain.family, "windows");
+    for log in ["DEMO_ERROR_LIMIT (10)\nDEMO_POOL_SIZE (20)\n", "HTTP_ERROR (500)\nArguments: none\n"] {
+        assert!(reports(log).is_empty(), "{log}");
+    }
+}
+
+/// Shape: the traceback of the Go runtime, pkg/sentry of gVisor, the first lines lost
+#[test]
+fn a_traceback_of_gvisor_that_lost_its_head_has_its_first_frame() {
+    let report = only(
+        "gvisor.dev/gvisor/pkg/sentry/kernel.(*runDemo).execute(0x0, 0xc00055a000)\n\
+         \tpkg/sentry/kernel/task_run.go:258 +0xed5\n\
+         gvisor.dev/gvisor/pkg/sentry/kernel.(*Task).run(0xc00055a000, 0x1)\n\
+         \tpkg/sentry/kernel/task_run.go:92 +0x18b\n",
+    );
+    assert!(report.function.is_some_and(|name| name.ends_with("execute")));
+}

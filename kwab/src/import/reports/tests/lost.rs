@@ -268,3 +268,78 @@ fn lines_that_people_and_pages_changed_are_read() {
     assert_eq!(only(module).ip, Some(0xbfa5_8b9c));
     assert!(reports(&module.replace("bfa58b9c", "76f58b9c")).is_empty());
 }
+
+/// Shapes: arch/x86/kernel/dumpstack.c, an excerpt that begins in a stack; kernel/sched/core.c, a list of all tasks
+#[test]
+fn an_excerpt_that_begins_in_the_middle_of_a_stack_is_a_report() {
+    let frames = "[    3.000002]  demo_unlock+0x28/0x62\n[    3.000003]  demo_die+0x21/0x30\n\
+                  [    3.000004]  takedown_demo+0x9c/0xe0\n";
+    let trace = format!("[    3.000001] Call Trace:\n{frames}");
+    for log in [frames, trace.as_str()] {
+        let report = only(log);
+        assert_eq!((report.class, report.function.as_deref()), (Class::Warning, Some("demo_unlock")), "{log}");
+    }
+    let user = only(
+        "lis 16 19:01:53 demo kernel:  ? demo_close+0x11/0x40\nlis 16 19:01:53 demo kernel:  ? demo_call+0x6e/0xb0\n\
+         lis 16 19:01:53 demo kernel:  entry_SYSCALL_64_after_hwframe+0x44/0xae\n\
+         lis 16 19:01:53 demo kernel: RIP: 0033:0x7f54981d03fd\n\
+         lis 16 19:01:53 demo kernel: RAX: ffffffffffffffda RBX: 00000000000000b0 RCX: 00007f54981d03fd\n",
+    );
+    assert!(user.stacks.iter().any(|stack| stack.frames.len() == 3));
+    // The whole log of a healthy boot, where a task waits, and where a list shows one that runs.
+    let booted = format!("[    0.000000] Linux version 6.1.0\n{trace}");
+    let waits = format!("[    3.000001] Call Trace:\n[    3.000001]  __schedule+0x310/0x8c0\n{frames}");
+    let runs = format!("[    3.000000] task:demo    state:R  running task     stack:0     pid:7\n{trace}");
+    let two = frames.lines().take(2).collect::<Vec<_>>().join("\n");
+    for log in [&booted, &waits, &runs, &two] {
+        assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
+    }
+}
+
+/// Shapes: kernel/hung_task.c and kernel/sched/core.c behind the end of an earlier report
+#[test]
+fn the_rest_of_a_report_gives_way_to_a_whole_one() {
+    let rest = "[  479.972469]  demo_process+0x2c3/0x4c4 [demo]\n[  479.972489]  demo_loop+0xe3/0x127 [demo]\n\
+                [  479.972493]  kthread+0x76/0x7e\n";
+    let hung = only(&format!(
+        "{rest}[  479.972521] INFO: task nfsd:3782 blocked for more than 120 seconds.\n\
+         [  479.972808] Call Trace:\n[  479.972813]  demo_lookup+0x29/0x288 [demo]\n"
+    ));
+    assert_eq!((hung.class, hung.comm.as_deref(), hung.number), (Class::HungTask, Some("nfsd"), 1));
+    let bug = "__schedule_bug+0x48/0x60";
+    let again = only(&format!(
+        "[    7.000001]  {bug}\n[    7.000002]  demo_idle+0x104/0x120\n\
+         [    7.000003] BUG: scheduling while atomic: swapper/1/0/0xfffffe00\n[    7.000004]  {bug}\n"
+    ));
+    assert_eq!((again.class, again.comm.as_deref()), (Class::Atomic, Some("swapper/1")));
+    // Another failure stays one.
+    let other = reports(&format!(
+        "[    7.000001]  {bug}\n[    7.000002]  demo_idle+0x104/0x120\n{hung}",
+        hung = "[    8.000001] INFO: task nfsd:3782 blocked for more than 120 seconds.\n"
+    ));
+    assert_eq!(other.len(), 2, "{other:#?}");
+}
+
+/// Shapes: mm/kasan/report.c and mm/memcontrol.c behind the end of a stack; a page with tags and `×`
+#[test]
+fn what_stands_behind_the_end_of_a_stack_tells_of_what() {
+    let frames = "[    1.000001]  demo_work+0x238/0x508\n[    1.000002]  demo_thread+0x2e0/0x514\n";
+    let kasan = only(&format!("{frames}[    1.000003] The buggy address belongs to the object at ffff2a6807684780\n"));
+    assert_eq!(kasan.class, Class::Kasan);
+    let group = only(&format!("{frames}[    1.000003] memory: usage 1048576kB, limit 1048576kB, failcnt 141\n"));
+    assert_eq!(group.class, Class::OomKill);
+    let fault = only(&format!("{frames}[    1.000003] RIP: 0010:demo_halt+0x13/0x20\n"));
+    assert_eq!(fault.location.and_then(|frame| frame.symbol).as_deref(), Some("demo_halt"));
+    let page = only(
+        "Unable to handle kernel paging request at virtual address f899b670\nOops: 0002 [#1]\nCPU: 0\n\
+         EIP is at demo_add+0×83/0xd7\nCall Trace:\n[] demo_register+0×19/0×39\n",
+    );
+    assert_eq!(page.function.as_deref(), Some("demo_add"));
+    assert!(page.stacks.iter().any(|stack| !stack.frames.is_empty()), "{page:#?}");
+    let registers = only(
+        "[  844.746243] RIP: 0010:[<ffffffff81088847>]  [<ffffffff81088847>] demo_wait+0x4/0xa\n\
+         [  844.751443] RSP: 0018:ffff880337517d50  EFLAGS: 00000202\n\
+         [ 1016.841821] BUG: soft lockup - CPU#5 stuck for 23s! [modprobe:4176]\n",
+    );
+    assert_eq!((registers.class, registers.cpu), (Class::SoftLockup, Some(5)));
+}

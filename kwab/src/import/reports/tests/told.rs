@@ -141,3 +141,22 @@ fn rows_of_more_kernels_are_read() {
     );
     assert_eq!((bold.family.as_str(), bold.cpu, bold.ip), ("esp-idf", Some(1), Some(0x4008_c484)));
 }
+
+/// Lines of change logs, where a sentence was broken, and the same words as a small kernel prints them
+#[test]
+fn a_sentence_about_a_failure_is_none() {
+    for log in [
+        "  - fix a stack\n    overflow in demo, and a\n    fatal error in low memory condition.\n",
+        "* demo:\n  division by zero trap. Additionally, change the demo\n  assertion failure for certain inputs.\n",
+        "  * UBSAN: Fail tests if a demo is detected\n",
+        "* panic in demo, and more\n- fatal error when it ends.\n",
+        "panic in some cases.\nkernel bug any longer, there is room for cleanup.\n",
+    ] {
+        assert!(reports(log).is_empty(), "{log}{:#?}", reports(log));
+    }
+    for log in ["page fault at 0xdead0000\n", "divide by zero at 80001234\n", "panic: lost\n", "fatal trap 12\n"] {
+        assert_eq!(reports(log).len(), 1, "{log}");
+    }
+    let behind = "stack overflow\nrip=0xffffffff80001234 rsp=0xffffffff80009000 rbp=0x0\n";
+    assert_eq!(reports(behind).len(), 1);
+}

@@ -176,3 +176,10 @@ fn a_head_of_a_loggers_line_is_joined_with_a_bare_line_and_not_with_the_loggers_
     );
     assert_eq!((lockup.pid, lockup.cpu), (None, Some(3)));
 }
+
+/// Shape: syslog on a machine without a name
+#[test]
+fn a_host_without_a_name_is_part_of_the_transport() {
+    let report = only("2011-06-13T12:59:32.897951+02:00 (none) kernel: BUG: scheduling while atomic: demo/20569/0x2\n");
+    assert_eq!((report.class, report.comm.as_deref()), (Class::Atomic, Some("demo")));
+}
