@@ -45,6 +45,8 @@ pub struct Options {
     pub dump_parity: bool,
     /// `prefault=`: pages of its files that exec maps at most.
     pub prefault: Option<u64>,
+    /// `ghost-fork`: a child of fork(2) runs in its parent's memory, as one of vfork(2).
+    pub ghost_fork: bool,
     /// `quiet`: no progress on the console.
     pub quiet: bool,
     /// `norandmaps`: addresses are not randomized.
@@ -112,6 +114,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"nmi_watchdog", |o, v| o.nmi_watchdog = number(v) != Some(0)),
     (b"stall", |o, v| o.stall = number(v).map_or(Stall::Provable, |n| Stall::After(n.max(0) as u64))),
     (b"watchdog", |o, v| o.watchdog = number(v).map_or(WATCHDOG, |n| n.max(0) as u64)),
+    (b"ghost-fork", |o, _| o.ghost_fork = true),
     (b"init", |o, v| o.init = Some(v.to_vec())),
     (b"inject", |o, v| o.inject = Some(v.to_vec())),
     (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
@@ -160,6 +163,7 @@ pub fn get() -> &'static Options {
         dump_disk: false,
         dump_parity: false,
         prefault: None,
+        ghost_fork: false,
         quiet: false,
         norandmaps: false,
         max_cpus: None,
