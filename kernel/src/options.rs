@@ -47,6 +47,8 @@ pub struct Options {
     pub prefault: Option<u64>,
     /// `ghost-fork`: a child of fork(2) runs in its parent's memory, as one of vfork(2).
     pub ghost_fork: bool,
+    /// `idle_zero=`: frames that an idle processor keeps cleared for page tables, at most 64.
+    pub idle_zero: Option<usize>,
     /// `quiet`: no progress on the console.
     pub quiet: bool,
     /// `norandmaps`: addresses are not randomized.
@@ -115,6 +117,7 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"stall", |o, v| o.stall = number(v).map_or(Stall::Provable, |n| Stall::After(n.max(0) as u64))),
     (b"watchdog", |o, v| o.watchdog = number(v).map_or(WATCHDOG, |n| n.max(0) as u64)),
     (b"ghost-fork", |o, _| o.ghost_fork = true),
+    (b"idle_zero", |o, v| o.idle_zero = number(v).map(|n| n.clamp(0, 64) as usize)),
     (b"init", |o, v| o.init = Some(v.to_vec())),
     (b"inject", |o, v| o.inject = Some(v.to_vec())),
     (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
@@ -164,6 +167,7 @@ pub fn get() -> &'static Options {
         dump_parity: false,
         prefault: None,
         ghost_fork: false,
+        idle_zero: None,
         quiet: false,
         norandmaps: false,
         max_cpus: None,

@@ -290,6 +290,8 @@ pub(super) fn vmstat(_: Target) -> Text {
         // Writing to a string cannot fail.
         let _ = writeln!(text, "exec_template_{name} {count}");
     }
+    let (prepared, waiting) = machine::frame::prepared();
+    let _ = writeln!(text, "idle_zeroed {prepared}\nidle_zeroed_waiting {waiting}");
     Ok(text.into_bytes())
 }
 

@@ -85,6 +85,9 @@ fn executions(dump: &mut Dump<'_>) -> Result<(), Stop> {
     for (name, count) in template::counts() {
         put(dump, "exec templates", name, count, "")?;
     }
+    let (prepared, waiting) = machine::frame::prepared();
+    put(dump, "idle", "cleared in advance", prepared, "frames")?;
+    put(dump, "idle", "cleared and waiting", waiting as u64, "frames")?;
     let seen = ahead::seen();
     put(dump, "exec", "executions", seen.executions, "")?;
     put(dump, "exec", "samples", seen.samples, "")?;
