@@ -12,6 +12,7 @@ use machine::time::now;
 
 use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
+use crate::fs::headers;
 use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
@@ -292,6 +293,9 @@ pub(super) fn vmstat(_: Target) -> Text {
     }
     let (prepared, waiting) = machine::frame::prepared();
     let _ = writeln!(text, "idle_zeroed {prepared}\nidle_zeroed_waiting {waiting}");
+    for (name, count) in headers::counts() {
+        let _ = writeln!(text, "exec_headers_{name} {count}");
+    }
     Ok(text.into_bytes())
 }
 

@@ -13,6 +13,7 @@ use machine::addr::FrameNumber;
 use machine::frame::Frame;
 
 use super::attr::{Attr, Attributes};
+use super::headers::HeaderSlot;
 use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
@@ -183,6 +184,11 @@ pub trait Inode: Any + Send + Sync {
 
     /// Where the template of the program in this file is kept ([`crate::mm::template`]).
     fn template(&self) -> Option<&TemplateSlot> {
+        None
+    }
+
+    /// Where the headers of the program in this file are kept.
+    fn headers(&self) -> Option<&HeaderSlot> {
         None
     }
 

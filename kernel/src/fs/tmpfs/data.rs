@@ -15,6 +15,7 @@ use machine::frame::Frame;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::Pool;
+use crate::fs::headers::HeaderSlot;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
@@ -48,6 +49,7 @@ pub struct FileData {
     mappers: ReverseMap,
     /// Told of every page that comes or goes.
     template: TemplateSlot,
+    headers: HeaderSlot,
 }
 
 /// Where a page may be made.
@@ -78,6 +80,7 @@ impl FileData {
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
             template: TemplateSlot::new(),
+            headers: HeaderSlot::new(),
             seals: Seals::closed(),
             writers: Mutex::new(()),
         }
@@ -346,6 +349,11 @@ impl FileData {
     /// Where the template of the program in it is kept.
     pub fn template(&self) -> &TemplateSlot {
         &self.template
+    }
+
+    /// Where the headers of the program in it are kept.
+    pub fn headers(&self) -> &HeaderSlot {
+        &self.headers
     }
 
     /// Whether a mapping ever asked for a page.

@@ -17,6 +17,7 @@ use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{END, File, FileOps, Seeking};
+use crate::fs::headers::HeaderSlot;
 use crate::fs::inode::{
     DeviceNode, Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo,
 };
@@ -236,6 +237,10 @@ impl Inode for TmpNode {
 
     fn template(&self) -> Option<&TemplateSlot> {
         self.data().ok().map(FileData::template)
+    }
+
+    fn headers(&self) -> Option<&HeaderSlot> {
+        self.data().ok().map(FileData::headers)
     }
 
     fn attributes(&self) -> Option<&Attributes> {
