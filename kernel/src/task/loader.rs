@@ -19,7 +19,9 @@ use crate::fs::io::Sink;
 use crate::fs::{File, Headers, MappedFile, PageUse};
 use crate::inject::{self, Fault};
 use crate::mm::map::MIN_ADDR;
-use crate::mm::{AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, page_down, page_up, prefault, vma_errno};
+use crate::mm::{
+    AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, image, page_down, page_up, prefault, vma_errno,
+};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
@@ -106,17 +108,40 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
     let fresh = span(Id::ExecSpace);
     let mm = AddressSpace::new()?;
     drop(fresh);
-    let loaded = {
+    let built = {
         let mut map = mm.lock();
-        let loaded = build(&mm, &mut map, program, given)?;
+        let built = build(&mm, &mut map, program, given)?;
         mm.enter_all(&map)?;
-        prefault(&mm, &mut map, given.creds);
-        loaded
+        built
     };
-    Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
+    if image::mode() != image::Mode::Off {
+        assemble(&program.file, &program.headers, built.base);
+        if let Some((file, headers)) = &program.interpreter {
+            assemble(file, headers, built.interpreter_base);
+        }
+    }
+    prefault(&mm, &mut mm.lock(), given.creds);
+    Ok(Loaded { mm, entry: built.entry, sp: built.sp })
 }
 
-fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<(u64, u64), Errno> {
+/// Where things are in a program's memory.
+struct Built {
+    base: u64,
+    interpreter_base: u64,
+    /// Where to begin, in the interpreter if there is one.
+    entry: u64,
+    sp: u64,
+}
+
+/// Has what 2 MiB leaves can show of a file at `base` in memory, before its pages are mapped. Not under the lock of the
+/// map: it may be 2 MiB that are copied.
+fn assemble(file: &Arc<File>, headers: &Headers, base: u64) {
+    if image::is_for(&headers.image) {
+        image::assemble(&MappedFile::read_only(file.clone()), &headers.image, base);
+    }
+}
+
+fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<Built, Errno> {
     let random = Offsets::draw();
     let stack_top = USER_END - random.stack * PAGE - random.in_page;
     let gap = given.stack_limit.clamp(MIN_GAP, MAX_GAP);
@@ -152,7 +177,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     }
     map.aux = aux;
     map.exe = Some(program.file.clone());
-    Ok((start, sp))
+    Ok(Built { base, interpreter_base, entry: start, sp })
 }
 
 fn prefault(mm: &AddressSpace, map: &mut Map, creds: &Creds) {

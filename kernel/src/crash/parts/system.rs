@@ -8,7 +8,7 @@ use machine::thread::KERNEL_STACK_SIZE;
 use super::dump::COST;
 use super::{Dump, Stop, Subject, process, ram};
 use crate::fs::{headers, tmpfs};
-use crate::mm::{ahead, frames, template};
+use crate::mm::{ahead, frames, image, template};
 use crate::options::level::Level;
 use crate::task::tree;
 use crate::trace::{calls, profile, span};
@@ -88,6 +88,9 @@ fn executions(dump: &mut Dump<'_>) -> Result<(), Stop> {
     let (prepared, waiting) = machine::frame::prepared();
     put(dump, "idle", "cleared in advance", prepared, "frames")?;
     put(dump, "idle", "cleared and waiting", waiting as u64, "frames")?;
+    for (name, count) in image::counts() {
+        put(dump, "exec images", name, count, "")?;
+    }
     for (name, count) in headers::counts() {
         put(dump, "exec headers", name, count, "")?;
     }

@@ -17,6 +17,7 @@ use super::headers::HeaderSlot;
 use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 
 pub mod dentry;
@@ -171,6 +172,11 @@ pub trait Inode: Any + Send + Sync {
     /// Fills `to` with the frames of the pages from `first` on that are in memory, as [`Inode::page`] gives them for
     /// [`PageUse::Read`]; the others stay as they are.
     fn cached(&self, _first: u64, _to: &mut [Option<Frame>]) {}
+
+    /// Makes `to` the frame of a page, for an image of a program: see [`crate::mm::image`].
+    fn move_page(&self, _index: u64, _to: Frame) -> Option<Origin> {
+        None
+    }
 
     /// The address spaces that have mapped it; `None` for a file that is never cut.
     fn mappers(&self) -> Option<&ReverseMap> {

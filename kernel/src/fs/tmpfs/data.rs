@@ -20,6 +20,7 @@ use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::Mutex;
@@ -339,6 +340,34 @@ impl FileData {
         for (index, slot) in (first..).zip(to.iter_mut().take(left)) {
             *slot = pages.map.get(index).cloned();
         }
+    }
+
+    /// Makes `to` the frame of a page that the archive has: see [`crate::mm::image`].
+    #[cold]
+    pub fn move_page(&self, pool: &Pool, index: u64, to: Frame) -> Option<Origin> {
+        self.mapped.store(true, Relaxed);
+        let mut pages = self.pages.lock();
+        if index * PAGE >= pages.archived {
+            return None;
+        }
+        let origin = match pages.map.get(index) {
+            // Under the lock who has no reference gets none: nothing reads or writes the frame meanwhile.
+            Some(frame) if frame.references() == 1 => {
+                to.copy_page_from(frame);
+                Origin::Cache
+            }
+            Some(_) => return None,
+            None => {
+                pool.charge_own(1);
+                fill_archived(&mut pages, index, 0, &to);
+                Origin::Archive
+            }
+        };
+        let before = pages.map.insert(index, to);
+        drop(pages);
+        drop(before);
+        self.template.page_came();
+        Some(origin)
     }
 
     /// The address spaces that have mapped it.

@@ -24,6 +24,7 @@ use crate::fs::inode::{
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 use crate::upper::Kwab;
 use crate::{options, random};
@@ -225,6 +226,10 @@ impl Inode for TmpNode {
         if let Ok(data) = self.data() {
             data.cached(first, to);
         }
+    }
+
+    fn move_page(&self, index: u64, to: Frame) -> Option<Origin> {
+        self.data().ok()?.move_page(&self.pool, index, to)
     }
 
     fn mappers(&self) -> Option<&ReverseMap> {
