@@ -151,10 +151,13 @@ pub enum Origin {
 /// The images of a file, beside its pages.
 pub type Images = Vec<Arc<Image>>;
 
-/// Whether a file with these segments may have images.
+/// Whether a file with these segments, whose addresses are moved by `base`, may have images.
 #[inline]
-pub fn is_for(image: &elf::Image) -> bool {
-    mode() == Mode::All || image.segments.iter().any(|segment| segment.file_bytes >= HUGE)
+pub fn is_for(image: &elf::Image, base: u64) -> bool {
+    let fits = |segment: &Segment| {
+        segment.page_start().wrapping_add(base).wrapping_sub(segment.page_offset()).is_multiple_of(HUGE)
+    };
+    mode() == Mode::All || image.segments.iter().any(|segment| segment.file_bytes >= HUGE && fits(segment))
 }
 
 /// Assembles what images are to show of a file's segments, whose addresses are moved by `base`.
@@ -174,26 +177,41 @@ pub fn assemble(file: &impl super::Mapped, image: &elf::Image, base: u64) {
         }
         // A template keeps references to pages, which could not move.
         slot.forget_template();
-        let before = known.as_ref().map(|known| known.filled).unwrap_or_default();
-        let block = match &known {
-            Some(known) => known.block.clone(),
-            None if !frames::is_plentiful(HUGE_PAGES) => continue,
-            None => {
-                let Ok(block) = Frame::alloc_block(HUGE_PAGES.ilog2() as u8) else { continue };
-                block
-            }
-        };
-        let mut filled = before;
-        for index in (0..HUGE_PAGES).filter(|index| wanted.has(*index) && !before.has(*index)) {
-            let Some(page) = block.sub(index) else { continue };
-            if let Some(origin) = file.move_page(number * HUGE_PAGES as u64 + index as u64, page) {
-                filled.add(index);
-                count(if origin == Origin::Cache { Count::Moved } else { Count::Filled }, 1);
-            }
+        let was_known = known.is_some();
+        let Some((block, before)) = block_of(known) else { continue };
+        let filled = fill(file, number, &block, wanted, before);
+        // The headers may claim what is not in the archive, and then the block goes.
+        if !filled.is_empty() {
+            count(if was_known { Count::Completed } else { Count::Made }, 1);
+            slot.keep_image(Image { number, generation: slot.generation(), block, filled });
         }
-        count(if known.is_some() { Count::Completed } else { Count::Made }, 1);
-        slot.keep_image(Image { number, generation: slot.generation(), block, filled });
     }
+}
+
+/// The block of an image and what it has; without one a fresh block that has nothing, while memory is plentiful.
+fn block_of(known: Option<Arc<Image>>) -> Option<(Frame, Bits)> {
+    match known {
+        Some(known) => Some((known.block.clone(), known.filled)),
+        None if frames::is_plentiful(HUGE_PAGES) => {
+            Some((Frame::alloc_block(HUGE_PAGES.ilog2() as u8).ok()?, Bits::default()))
+        }
+        None => None,
+    }
+}
+
+/// Gives the block those of the wanted pages that it does not have, as far as they can move. Returns what it has then.
+fn fill(file: &impl super::Mapped, number: u64, block: &Frame, wanted: Bits, mut filled: Bits) -> Bits {
+    for index in 0..HUGE_PAGES {
+        if !wanted.has(index) || filled.has(index) {
+            continue;
+        }
+        let Some(page) = block.sub(index) else { continue };
+        if let Some(origin) = file.move_page(number * HUGE_PAGES as u64 + index as u64, page) {
+            filled.add(index);
+            count(if origin == Origin::Cache { Count::Moved } else { Count::Filled }, 1);
+        }
+    }
+    filled
 }
 
 /// 2 MiB of one file that are looked at, at most.
@@ -230,13 +248,15 @@ fn wanted(file: &impl super::Mapped, image: &elf::Image, base: u64, number: u64,
 
 /// The page of the file in which a segment's part of it ends.
 fn boundary(segment: &Segment) -> u64 {
-    (segment.offset + segment.file_bytes - 1) / PAGE
+    (segment.offset + segment.file_bytes).saturating_sub(1) / PAGE
 }
 
 fn remove(bits: &mut Bits, segment: &Segment, begin: u64) {
-    let pages = segment.page_offset() / PAGE..(segment.offset + segment.file_bytes).div_ceil(PAGE);
-    for index in pages.filter_map(|page| page.checked_sub(begin / PAGE)).filter(|index| *index < HUGE_PAGES as u64) {
-        bits.0[index as usize / 64] &= !(1 << (index % 64));
+    let (first, end) = (segment.page_offset() / PAGE, (segment.offset + segment.file_bytes).div_ceil(PAGE));
+    // Headers may claim any number of pages.
+    let (begin, stop) = (begin / PAGE, (begin + HUGE) / PAGE);
+    for index in first.max(begin)..end.min(stop) {
+        bits.0[(index - begin) as usize / 64] &= !(1 << ((index - begin) % 64));
     }
 }
 
@@ -277,7 +297,7 @@ impl AddressSpace {
         if mode() != Mode::All {
             return 0;
         }
-        let stop = start.saturating_add(most * PAGE).min(start + (shown.1 - shown.0));
+        let stop = start.saturating_add(most.saturating_mul(PAGE)).min(start + (shown.1 - shown.0));
         if inject::is_for(Fault::ImageBoundary, |name| file.is_called(name)) {
             self.make_room_for_boundary(vma, image, stop);
         }

@@ -136,7 +136,7 @@ struct Built {
 /// Has what 2 MiB leaves can show of a file at `base` in memory, before its pages are mapped. Not under the lock of the
 /// map: it may be 2 MiB that are copied.
 fn assemble(file: &Arc<File>, headers: &Headers, base: u64) {
-    if image::is_for(&headers.image) {
+    if image::is_for(&headers.image, base) {
         image::assemble(&MappedFile::read_only(file.clone()), &headers.image, base);
     }
 }
