@@ -28,6 +28,7 @@ const TESTS: &[(&str, fn())] = &[
     ("reused", memory::reused),
     ("huge", memory::huge),
     ("splits", memory::splits),
+    ("blocks", memory::blocks),
     ("heap", memory::heap),
     ("copies", copies::copies),
     ("moves", copies::moves),

@@ -19,7 +19,7 @@ use crate::fs::open::{self, How};
 use crate::fs::tmpfs::{self, TmpFs};
 use crate::fs::walk::Walk;
 use crate::fs::{Caller, FdTable, FsContext, TableSlot, initramfs};
-use crate::mm::{frames, huge, prefault};
+use crate::mm::{frames, huge, image, prefault};
 use crate::sched;
 use crate::task::exec::{self, Request};
 use crate::task::limits::{self, resource};
@@ -44,6 +44,11 @@ pub fn main(boot: &BootInfo) -> ! {
     log::info!("Command line: {}", log::Escaped(&chosen.line));
     inject::start(chosen.inject.as_deref());
     huge::start(chosen.transparent_hugepage.as_deref());
+    if let Some(mode) = &chosen.exec_image
+        && image::set_mode(mode).is_err()
+    {
+        log::warn!("exec_image={}: expected off, huge or all", log::Escaped(mode));
+    }
     if let Some(pages) = chosen.prefault {
         prefault::set_limit(pages);
     }

@@ -64,6 +64,8 @@ pub enum Fault {
     NoCoalescing,
     /// In the prefault of exec.
     PrefaultEager,
+    /// In the images of exec.
+    ImageBoundary,
 }
 
 /// Every bug: name and what it is.
@@ -78,6 +80,11 @@ pub const FAULTS: &[(&str, Fault, &str)] = &[
         "the small pages of a split huge page lose the bit that forbids execution",
     ),
     ("huge-uncounted", Fault::HugeUncounted, "the small pages of a split huge page share its one reference"),
+    (
+        "image-boundary",
+        Fault::ImageBoundary,
+        "an assembled image has the page in which a segment ends, with what the file has behind the end",
+    ),
     ("leak", Fault::Leak, "each pipe leaks kernel memory"),
     ("lock-order", Fault::LockOrder, "two locks are taken in both orders"),
     ("lost-wakeup", Fault::LostWakeup, "the parent of a vfork is never woken"),

@@ -45,6 +45,12 @@ pub struct Options {
     pub dump_parity: bool,
     /// `prefault=`: pages of its files that exec maps at most.
     pub prefault: Option<u64>,
+    /// `exec_image=`: which parts of programs are assembled to 2 MiB.
+    pub exec_image: Option<Vec<u8>>,
+    /// `ghost-fork`: a child of fork(2) runs in its parent's memory, as one of vfork(2).
+    pub ghost_fork: bool,
+    /// `idle_zero=`: frames that an idle processor keeps cleared for page tables, at most 64.
+    pub idle_zero: Option<usize>,
     /// `quiet`: no progress on the console.
     pub quiet: bool,
     /// `norandmaps`: addresses are not randomized.
@@ -112,6 +118,9 @@ const OPTIONS: &[(&[u8], Apply)] = &[
     (b"nmi_watchdog", |o, v| o.nmi_watchdog = number(v) != Some(0)),
     (b"stall", |o, v| o.stall = number(v).map_or(Stall::Provable, |n| Stall::After(n.max(0) as u64))),
     (b"watchdog", |o, v| o.watchdog = number(v).map_or(WATCHDOG, |n| n.max(0) as u64)),
+    (b"exec_image", |o, v| o.exec_image = Some(v.to_vec())),
+    (b"ghost-fork", |o, _| o.ghost_fork = true),
+    (b"idle_zero", |o, v| o.idle_zero = number(v).map(|n| n.clamp(0, 64) as usize)),
     (b"init", |o, v| o.init = Some(v.to_vec())),
     (b"inject", |o, v| o.inject = Some(v.to_vec())),
     (b"loglevel", |o, v| o.loglevel = number(v).map(|n| n.clamp(0, 15) as u8)),
@@ -160,6 +169,9 @@ pub fn get() -> &'static Options {
         dump_disk: false,
         dump_parity: false,
         prefault: None,
+        exec_image: None,
+        ghost_fork: false,
+        idle_zero: None,
         quiet: false,
         norandmaps: false,
         max_cpus: None,

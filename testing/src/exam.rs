@@ -78,6 +78,7 @@ pub const QUESTIONS: &[Question] = &[
     question("fork-shares", &["children"], &[("AUDIT", Some("VM-SHARE"))]),
     question("huge-executable", &["huge"], &[("AUDIT", Some("VM-RIGHTS-X"))]),
     question("huge-uncounted", &["huge"], &[("AUDIT", Some("VM-FREE")), ("AUDIT", Some("VM-COUNT-LOW"))]),
+    Question { files: "exam", ..question("image-boundary", &["boundary"], &[("PAGE", None)]) },
     question("leak", &["pipes"], &[("OOM", None)]),
     Question { cpus: 2, hangs: true, ..question("lock-order", &["names"], &[("DEADLOCK", None)]) },
     Question { hangs: true, ..question("lost-wakeup", &["spawn"], &[("LOST-WAKE", None)]) },

@@ -26,7 +26,7 @@ mod magazine;
 mod meta;
 mod poison;
 
-pub use magazine::{drain_magazines, in_magazines};
+pub use magazine::{drain_magazines, in_magazines, prepare_cleared, prepared};
 pub(crate) use meta::{ENTRY_SIZE, init, note, set_tag};
 pub use meta::{FrameState, MOST_TAG, make_ready, state, tag};
 
@@ -62,7 +62,8 @@ impl Frame {
         Ok(frame)
     }
 
-    /// A frame of zeros for a page table: one that [`drop_cleared`](Self::drop_cleared) gave back, or a fresh one.
+    /// A frame of zeros for a page table: one that [`drop_cleared`](Self::drop_cleared) gave back or an idle processor
+    /// cleared, or a fresh one.
     #[inline]
     pub(crate) fn alloc_cleared() -> Result<Self, OutOfFrames> {
         let Some(number) = magazine::take_cleared() else { return Self::alloc_zeroed() };

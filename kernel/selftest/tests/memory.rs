@@ -166,6 +166,41 @@ pub(super) fn splits() {
     assert_eq!(settled_count(), before, "frames are lost");
 }
 
+/// A block that others keep, shown for reading: a fork shares it, a write copies one page of it, a partial unmap splits
+/// it, and each reference goes with its leaf.
+pub(super) fn blocks() {
+    let before = settled_count();
+    let (leaves, splits) = machine::space::huge_leaves();
+    let block = Frame::alloc_zeroed_block(9).expect("2 MiB");
+    (0..HUGE_PAGES).for_each(|index| block.store_u32(index * PAGE_SIZE, index as u32));
+    let kept: Vec<Frame> = (0..HUGE_PAGES).filter_map(|index| block.sub(index)).collect();
+    let others = kept.len() as u32 + 1;
+    let (space, child) = (UserSpace::new().expect("a root"), UserSpace::new().expect("a root"));
+    assert!(!space.map_block(page(AT), &block, WRITE), "a block that others show may be written");
+    assert!(space.map_block(page(AT), &block, EXEC));
+    let all = range(HUGE_PAGES as u64);
+    assert_eq!(space.fork_range(&child, all, ForkMode::CopyOnWrite).expect("tables").by_tag[2], HUGE_PAGES);
+    assert_eq!(block.references(), others + 2);
+    say!("splits of a fork {}", machine::space::huge_leaves().1 - splits);
+    let sixth = page(AT + 6 * PAGE_SIZE as u64);
+    assert_eq!(child.make_private(sixth, WRITE), Ok(true));
+    let (own, leaf) = child.frame(sixth).expect("a copy");
+    assert!(own.load_u32(0) == 6 && leaf.prot.write && own.number() != kept[6].number());
+    assert!(child.lookup(page(AT)).is_some_and(|leaf| leaf.frame == block.number() && !leaf.huge && !leaf.prot.write));
+    assert_eq!(block.references(), others + 1 + 511);
+    let part = PageRange::new(AT, AT + 5 * PAGE_SIZE as u64).expect("a range");
+    assert_eq!(space.unmap(part).expect("a table").pages, 5);
+    assert_eq!(block.references(), others + 507 + 511);
+    drop((own, child));
+    assert_eq!(block.references(), others + 507);
+    drop((block, kept));
+    let (seventh, _) = space.frame(page(AT + 7 * PAGE_SIZE as u64)).expect("the rest stays");
+    assert_eq!((seventh.load_u32(0), seventh.references()), (7, 507 + 1));
+    say!("splits {}", machine::space::huge_leaves().1 - splits);
+    drop((seventh, space));
+    assert_eq!((settled_count(), machine::space::huge_leaves().0), (before, leaves), "frames are lost");
+}
+
 /// Makes one huge page of the small ones at [`AT`], and counts those it replaced.
 fn collapsed(space: &UserSpace, expected: usize) -> usize {
     let block = Frame::alloc_zeroed_block(9).expect("2 MiB");

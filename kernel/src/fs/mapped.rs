@@ -10,7 +10,7 @@ use machine::frame::Frame;
 use super::attr::S_IFREG;
 use super::mount::MS_NOEXEC;
 use super::{File, Inode, Mapping};
-use crate::mm::{Backing, Mapped, PageUse, ReverseMap, TemplateSlot};
+use crate::mm::{Backing, Mapped, PageUse, ReverseMap, TemplateSlot, image};
 
 /// The file behind a range. Pieces of one mapping share its count, which ends with the last of them.
 #[derive(Clone)]
@@ -72,6 +72,10 @@ impl Mapped for MappedFile {
 
     fn is_called(&self, name: &[u8]) -> bool {
         *self.file.path.dentry.name() == *name
+    }
+
+    fn move_page(&self, index: u64, to: Frame) -> Option<image::Origin> {
+        self.file.inode().move_page(index, to)
     }
 
     fn template(&self) -> Option<&TemplateSlot> {

@@ -21,7 +21,7 @@ impl AddressSpace {
                 if leaf.huge {
                     let inside = map.vmas.find(at).is_some_and(|vma| vma.start <= at && vma.end >= at + HUGE);
                     assert!(inside, "after {when}: a huge page at {at:#x} reaches beyond its mapping");
-                    check_block(leaf.frame, when);
+                    check_block(leaf, when);
                 }
                 let vma = map.vmas.find(at).map(|vma| (vma.prot, vma.flags));
                 if let Some(rule) = audit::check(vma, rights(leaf)) {
@@ -36,12 +36,20 @@ impl AddressSpace {
     }
 }
 
-/// Each frame of a huge page is of one block, whose only reference is the leaf's.
-fn check_block(head: FrameNumber, when: &str) {
-    let expected = FrameState::Used { count: 1, order: HUGE_PAGES.ilog2() as u8, head };
+/// Each frame of a huge page is of one block. The leaf has the only reference to it, unless it is a file's, which may
+/// not be written.
+fn check_block(leaf: &Leaf, when: &str) {
+    let (head, order) = (leaf.frame, HUGE_PAGES.ilog2() as u8);
+    let shared = leaf.prot.tag == TAG_FILE && !leaf.prot.write;
     for piece in (head.0..).take(HUGE_PAGES).map(FrameNumber) {
         let state = frame::state(piece);
-        assert!(state == expected, "after {when}: frame {:#x} of a huge page is {state:?}", piece.0);
+        let is_of_block = match state {
+            FrameState::Used { count, order: found, head: of } => {
+                (found, of) == (order, head) && (shared || count == 1)
+            }
+            _ => false,
+        };
+        assert!(is_of_block, "after {when}: frame {:#x} of a huge page is {state:?}", piece.0);
     }
 }
 

@@ -28,6 +28,7 @@ pub mod fault;
 pub mod frames;
 mod held;
 pub mod huge;
+pub mod image;
 mod limits;
 pub mod map;
 mod parts;
@@ -83,6 +84,9 @@ pub trait Mapped: Clone + Send + Sync + 'static {
     fn mappers(&self) -> Option<&ReverseMap>;
     /// Whether the last component of its path is `name`.
     fn is_called(&self, name: &[u8]) -> bool;
+    /// Makes `to` the frame of page `index` of what is still in the archive, unless something else than the file refers
+    /// to the one it has: where the bytes came from.
+    fn move_page(&self, index: u64, to: Frame) -> Option<image::Origin>;
     /// Where the template of its program is kept; `None` for one that has no pages.
     fn template(&self) -> Option<&TemplateSlot>;
 }

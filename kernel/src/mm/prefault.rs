@@ -18,6 +18,7 @@ use kernel_logic::vma::{PAGE, VmaFlags};
 use machine::addr::{PageRange, UserPage};
 use machine::frame::Frame;
 
+use super::image;
 use super::template::{Images, Tail, Template, Users, may_copy, part};
 use super::{AddressSpace, Backing, Map, Mapped as _, TAG_ANON, TAG_FILE, Vma, rights};
 use crate::inject::{self, Fault};
@@ -49,6 +50,7 @@ impl AddressSpace {
         let before = own.load(Relaxed);
         let mut images = Images::of(users);
         let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
+        let shows_images = image::mode() != image::Mode::Off;
         for vma in map.vmas.iter() {
             if left == 0 || vma.flags.has(VmaFlags::SHARED) {
                 continue;
@@ -75,6 +77,10 @@ impl AddressSpace {
                 }
             };
             let most = left;
+            if shows_images && let Some(slot) = file.template() {
+                let images = slot.images();
+                left -= if images.is_empty() { 0 } else { self.map_images(vma, &images, left) };
+            }
             left -= match &template {
                 Some(template) => self.replay(vma, template, left),
                 None => self.prefault_range(vma, left),

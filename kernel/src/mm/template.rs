@@ -24,6 +24,7 @@ use machine::frame::Frame;
 use machine::space::NumberedFrame;
 use machine::sync::SpinLock;
 
+use super::image::{self, Image};
 use super::{AddressSpace, Backing, Map, Mapped, TAG_ANON, Vma, frames};
 use crate::inject::{self, Fault};
 
@@ -123,12 +124,13 @@ impl Tail {
 pub struct TemplateSlot {
     generation: AtomicU64,
     held: SpinLock<Option<Arc<Template>>>,
+    images: SpinLock<image::Images>,
 }
 
 impl TemplateSlot {
     /// For a file without pages.
     pub const fn new() -> Self {
-        Self { generation: AtomicU64::new(0), held: SpinLock::new(None) }
+        Self { generation: AtomicU64::new(0), held: SpinLock::new(None), images: SpinLock::new(Vec::new()) }
     }
 
     /// A page came to the file.
@@ -141,7 +143,40 @@ impl TemplateSlot {
     pub fn pages_went(&self) {
         self.generation.fetch_add(1, Release);
         if !inject::is(Fault::TemplateStale) {
-            drop(self.held.lock().take());
+            self.forget_template();
+        }
+        self.forget_images();
+    }
+
+    /// Drops the images, if there are some.
+    fn forget_images(&self) {
+        let images = core::mem::take(&mut *self.images.lock());
+        if !images.is_empty() {
+            image::note_dropped(images.len());
+        }
+    }
+
+    /// Drops the template, if there is one.
+    pub(super) fn forget_template(&self) {
+        drop(self.held.lock().take());
+    }
+
+    /// The images of the file; none with little memory left, when they are dropped.
+    #[inline]
+    pub(super) fn images(&self) -> image::Images {
+        if frames::is_low() {
+            self.forget_images();
+        }
+        self.images.lock().clone()
+    }
+
+    /// Keeps an image, in place of an earlier one of the same part of the file.
+    pub(super) fn keep_image(&self, image: Image) {
+        let mut images = self.images.lock();
+        images.retain(|other| other.number() != image.number());
+        // Without room there is just no image.
+        if images.try_reserve(1).is_ok() {
+            images.push(Arc::new(image));
         }
     }
 

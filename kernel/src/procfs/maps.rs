@@ -9,7 +9,7 @@ use machine::addr::PageRange;
 
 use super::process::escape;
 use crate::fs::dev::split;
-use crate::mm::{AddressSpace, Backing, Vma, frames, pool};
+use crate::mm::{AddressSpace, Backing, TAG_FILE, Vma, frames, pool};
 use crate::sched::breathe;
 use crate::task;
 
@@ -28,7 +28,7 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
-        let (mut resident, mut huge) = (0_u64, 0_u64);
+        let (mut resident, mut huge, mut of_file) = (0_u64, 0_u64, 0_u64);
         let mut at = vma.start;
         while let Some(range) = PageRange::new(at, vma.end).filter(|_| at < vma.end) {
             at = mm.space.reach(range, PAGES_PER_LOOK);
@@ -36,7 +36,8 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
             mm.space.for_each(part, &mut |_, leaf| {
                 // A huge page lies in one mapping whole.
                 resident += if leaf.huge { 2048 } else { 4 };
-                huge += if leaf.huge { 2048 } else { 0 };
+                let more = if leaf.huge { 2048 } else { 0 };
+                *if leaf.prot.tag == TAG_FILE { &mut of_file } else { &mut huge } += more;
             });
             breathe();
         }
@@ -52,6 +53,7 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
              Rss:            {resident:8} kB\nPss:            {resident:8} kB\nShared_Clean:          0 kB\n\
              Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\nPrivate_Dirty:  {resident:8} kB\n\
              Referenced:     {resident:8} kB\nAnonymous:             0 kB\nAnonHugePages:  {huge:8} kB\n\
+             FilePmdMapped:  {of_file:8} kB\n\
              Shared_Hugetlb: {pool_shared:8} kB\nPrivate_Hugetlb:{pool_private:8} kB\nSwap:                  0 kB\n"
         );
         append(&mut out, text.as_bytes())?;

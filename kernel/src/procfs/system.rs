@@ -12,10 +12,11 @@ use machine::time::now;
 
 use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
+use crate::fs::headers;
 use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
-use crate::mm::{frames, huge, pool, prefault, template};
+use crate::mm::{TAG_ANON, TAG_FILE, frames, huge, image, pool, prefault, template};
 use crate::options::level;
 use crate::task::{clock, limits, tree};
 use crate::upper::Kwab;
@@ -119,6 +120,14 @@ pub(super) fn prefault(_: Target) -> Text {
 pub(super) fn set_prefault(_: Target, text: &[u8]) -> Result<(), Errno> {
     prefault::set_limit(parse(text)?);
     Ok(())
+}
+
+pub(super) fn exec_image(_: Target) -> Text {
+    line(image::mode_name().as_bytes())
+}
+
+pub(super) fn set_exec_image(_: Target, text: &[u8]) -> Result<(), Errno> {
+    image::set_mode(text.trim_ascii())
 }
 
 pub(super) fn huge_pages(_: Target) -> Text {
@@ -237,8 +246,9 @@ pub(super) fn meminfo(_: Target) -> Text {
     let stacks = tree::thread_count() * machine::thread::KERNEL_STACK_SIZE;
     let idle_stacks = machine::thread::idle_stack_bytes();
     let mut out = String::new();
-    let (huge, _) = machine::space::huge_leaves();
-    let rows: [(&str, usize); 23] = [
+    let leaves = machine::space::huge_leaves().0;
+    let huge = |tag: u8| kib(leaves[usize::from(tag)] * machine::addr::HUGE_PAGES);
+    let rows: [(&str, usize); 24] = [
         ("MemTotal", total),
         ("MemFree", free),
         ("MemAvailable", free + (unused + idle_stacks) / 1024),
@@ -261,7 +271,8 @@ pub(super) fn meminfo(_: Target) -> Text {
         ("SUnreclaim", heap.used / 1024),
         ("KernelStack", (stacks + idle_stacks) / 1024),
         ("CommitLimit", total / 2),
-        ("AnonHugePages", kib(huge * machine::addr::HUGE_PAGES)),
+        ("AnonHugePages", huge(TAG_ANON)),
+        ("FilePmdMapped", huge(TAG_FILE)),
     ];
     for (name, value) in rows {
         // Writing to a string cannot fail.
@@ -279,16 +290,25 @@ pub(super) fn meminfo(_: Target) -> Text {
 }
 
 pub(super) fn vmstat(_: Target) -> Text {
-    let ((huge, splits), [faults, fallbacks, collapses]) = (machine::space::huge_leaves(), huge::counts());
+    let ((leaves, splits), [faults, fallbacks, collapses]) = (machine::space::huge_leaves(), huge::counts());
     let mut text = format!(
-        "nr_free_pages {}\nnr_anon_transparent_hugepages {huge}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n\
+        "nr_free_pages {}\nnr_anon_transparent_hugepages {}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n\
          thp_fault_alloc {faults}\nthp_fault_fallback {fallbacks}\nthp_collapse_alloc {collapses}\n\
          thp_split_pmd {splits}\n",
-        frames::free()
+        frames::free(),
+        leaves[usize::from(TAG_ANON)],
     );
+    // Writing to a string cannot fail.
     for (name, count) in template::counts() {
-        // Writing to a string cannot fail.
         let _ = writeln!(text, "exec_template_{name} {count}");
+    }
+    let (prepared, waiting) = machine::frame::prepared();
+    let _ = writeln!(text, "idle_zeroed {prepared}\nidle_zeroed_waiting {waiting}");
+    for (name, count) in image::counts() {
+        let _ = writeln!(text, "exec_image_{name} {count}");
+    }
+    for (name, count) in headers::counts() {
+        let _ = writeln!(text, "exec_headers_{name} {count}");
     }
     Ok(text.into_bytes())
 }

@@ -140,6 +140,7 @@ const SYS: &[ProcEntry] = &[
             constant("overcommit_memory", |_| Ok(b"0\n".to_vec())),
             number("nr_hugepages", system::huge_pages, system::set_huge_pages),
             number("nr_overcommit_hugepages", system::huge_pages_beyond, system::set_huge_pages_beyond),
+            number("exec_image", system::exec_image, system::set_exec_image),
             number("prefault", system::prefault, system::set_prefault),
         ],
     ),

@@ -6,6 +6,7 @@ use machine::cpu::{self, CpuId};
 use machine::sync::Once;
 
 use super::{Cpu, HEARTBEAT, here, placement, run_due, schedule};
+use crate::options;
 use crate::trace::flight;
 use crate::upper::{Task, Thread, ThreadRef};
 
@@ -40,12 +41,19 @@ pub fn run_idle() -> ! {
             schedule();
         }
         placement::set_idle(true);
+        // One at a time: what comes meanwhile waits for the clearing of a page at most.
+        while !placement::has_work() && !due(here()) && machine::frame::prepare_cleared(prepares()) {}
         if !placement::has_work() && !due(here()) {
             flight::idle_enter();
             cpu::idle();
         }
         placement::set_idle(false);
     }
+}
+
+/// Frames that an idle processor keeps cleared for page tables (`idle_zero=`): as many as two small programs need.
+fn prepares() -> usize {
+    options::get().idle_zero.unwrap_or(16)
 }
 
 fn due(here: &Cpu) -> bool {

@@ -21,6 +21,7 @@ use crate::fs::closing::Closing;
 use crate::fs::fdtable::Usage;
 use crate::inject::{self, Fault};
 use crate::mm::{AddressSpace, frames};
+use crate::options;
 use crate::sched::{self, SchedState, Sleep};
 use crate::sync::wait::WaitError;
 use crate::task::limits::{max_threads, resource};
@@ -60,9 +61,25 @@ const UNSUPPORTED: u64 = flags::CLONE_NEWNS
     | flags::CLONE_NEWPID
     | flags::CLONE_NEWNET;
 
+/// What `ghost-fork` makes of a request: a child of fork(2) runs in its parent's memory until it executes a program or
+/// ends, and the parent waits for that.
+///
+/// It spares the copy of the page tables, and is off because programs do not expect it. What a child writes after a
+/// fork is the parent's: a libc notes the child's thread id, resets its locks and its robust list, and runs the
+/// handlers of pthread_atfork(3), all in memory that is the parent's too; the child also returns from the function that
+/// called fork and goes on, on the stack that the parent goes on with. Only callers of vfork(2) promise to do neither.
+#[cold]
+fn as_ghost(request: &Request) -> Request {
+    let plain = request.flags & flags::CLONE_VM == 0 && request.stack == 0;
+    let more = if plain { flags::CLONE_VM | flags::CLONE_VFORK } else { 0 };
+    Request { flags: request.flags | more, ..*request }
+}
+
 /// Makes a child of the running thread; its id.
 pub fn clone(me: &Thread, frame: &UserFrame, request: &Request) -> Result<usize, Errno> {
     check(request)?;
+    let ghost = options::get().ghost_fork.then(|| as_ghost(request));
+    let request = ghost.as_ref().unwrap_or(request);
     if request.flags & flags::CLONE_PARENT != 0 && me.process.is_init() {
         return Err(Errno::EINVAL);
     }

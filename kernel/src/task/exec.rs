@@ -4,7 +4,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::sync::atomic::Ordering;
 
-use kernel_logic::elf::{self, Header};
+use kernel_logic::elf;
 use kernel_logic::permission::READ;
 use kernel_logic::sigstack::AltStack;
 use linux_abi::Errno;
@@ -24,7 +24,7 @@ use crate::fs::io::Sink;
 use crate::fs::mount::MS_NOSUID;
 use crate::fs::open;
 use crate::fs::walk::{Last, Walk};
-use crate::fs::{Caller, File, Path};
+use crate::fs::{Caller, File, Headers, Path};
 use crate::mm::Owner as _;
 use crate::sched;
 use crate::trace;
@@ -69,7 +69,7 @@ pub fn exec(me: &Thread, frame: &mut UserFrame, mut request: Request) -> Result<
     // Those of the interpreter: a script's own are ignored, since it could be exchanged before it is read (execve(2)).
     let (set_uid, set_gid) = set_ids(&file);
     let has_set_id = set_uid.is_some() || set_gid.is_some();
-    let program = read_program(me, file, &start)?;
+    let program = read_program(me, file, start)?;
     let old_creds = me.creds();
     let mut creds = (*old_creds).clone();
     let secure = creds.after_exec(set_uid, set_gid);
@@ -146,14 +146,20 @@ fn set_ids(file: &File) -> (Option<u32>, Option<u32>) {
     (set_uid, set_gid)
 }
 
-fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Result<(Arc<File>, Vec<u8>), Errno> {
+/// The headers of a program that was executed before, or how another one begins.
+type Start = Result<Arc<Headers>, Vec<u8>>;
+
+fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Result<(Arc<File>, Start), Errno> {
     // The name of the program stays that of the first script (`comm`, AT_EXECFN).
     let mut path = request.path.clone();
     for _ in 0..=MAX_DEPTH {
+        if let Some(headers) = loader::known_headers(&file) {
+            return Ok((file, Ok(headers)));
+        }
         let mut start = alloc::vec![0; START_BYTES];
         let got = file.read_at(0, &mut Sink::kernel(&mut start))?;
         start.truncate(got);
-        let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, start)) };
+        let Some((interpreter, argument)) = elf::shebang(&start) else { return Ok((file, Err(start))) };
         let interpreter = interpreter.to_vec();
         let script = core::mem::replace(&mut path, interpreter.clone());
         let mut argv = Vec::new();
@@ -168,28 +174,24 @@ fn follow_shebang(me: &Thread, mut file: Arc<File>, request: &mut Request) -> Re
     Err(Errno::ELOOP)
 }
 
-fn read_program(me: &Thread, file: Arc<File>, start: &[u8]) -> Result<Program, Errno> {
-    let (header, image) = loader::read_headers(&file, start)?;
-    let interpreter = match image.interpreter {
+fn read_program(me: &Thread, file: Arc<File>, start: Start) -> Result<Program, Errno> {
+    let headers = start.or_else(|start| loader::read_headers(&file, &start))?;
+    let interpreter = match &headers.interpreter {
         None => None,
-        Some((offset, len)) => {
-            let mut path = alloc::vec![0; len];
-            let got = file.read_at(offset, &mut Sink::kernel(&mut path))?;
-            if got != len || path.pop() != Some(0) || path.is_empty() || path.contains(&0) {
-                return Err(Errno::ENOEXEC);
-            }
-            Some(open_interpreter(me, &path)?)
-        }
+        Some(path) => Some(open_interpreter(me, path.as_deref().map_err(|error| *error)?)?),
     };
-    Ok(Program { file, header, image, interpreter })
+    Ok(Program { file, headers, interpreter })
 }
 
-fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Header, elf::Image), Errno> {
+fn open_interpreter(me: &Thread, path: &[u8]) -> Result<(Arc<File>, Arc<Headers>), Errno> {
     let file = walk_from(me, None, |walk| open::open_exec(walk, path, Last::Follow))?;
+    if let Some(headers) = loader::known_headers(&file) {
+        return Ok((file, headers));
+    }
     let mut start = [0; elf::HEADER_BYTES];
     let got = file.read_at(0, &mut Sink::kernel(&mut start))?;
-    let (header, image) = loader::read_headers(&file, &start[..got]).map_err(|_| Errno::ELIBBAD)?;
-    Ok((file, header, image))
+    let headers = loader::read_headers(&file, &start[..got]).map_err(|_| Errno::ELIBBAD)?;
+    Ok((file, headers))
 }
 
 /// Whether a process besides this one, whose other threads are gone, stands in the same directories (`CLONE_FS`).

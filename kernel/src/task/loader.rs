@@ -16,10 +16,12 @@ use machine::frame::Frame;
 
 use super::Creds;
 use crate::fs::io::Sink;
-use crate::fs::{File, MappedFile, PageUse};
+use crate::fs::{File, Headers, MappedFile, PageUse};
 use crate::inject::{self, Fault};
 use crate::mm::map::MIN_ADDR;
-use crate::mm::{AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, page_down, page_up, prefault, vma_errno};
+use crate::mm::{
+    AddressSpace, Backing, Map, MemoryLimits, TAG_ANON, Vma, image, page_down, page_up, prefault, vma_errno,
+};
 use crate::options;
 use crate::random;
 use crate::time::vdso;
@@ -30,12 +32,10 @@ use crate::trace::span::{Id, span};
 pub struct Program {
     /// The ELF file.
     pub file: Arc<File>,
-    /// The checked ELF header.
-    pub header: Header,
-    /// The checked loadable segments.
-    pub image: Image,
+    /// What its headers say.
+    pub headers: Arc<Headers>,
     /// The interpreter, opened.
-    pub interpreter: Option<(Arc<File>, Header, Image)>,
+    pub interpreter: Option<(Arc<File>, Arc<Headers>)>,
 }
 
 /// A program in memory.
@@ -66,14 +66,41 @@ pub struct Given<'a> {
     pub limits: MemoryLimits,
 }
 
-/// Reads and checks the headers of an ELF file.
-pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<(Header, Image), Errno> {
+/// The headers of an ELF file that an earlier execution read, if they still hold.
+pub fn known_headers(file: &Arc<File>) -> Option<Arc<Headers>> {
+    let inode = file.inode();
+    let headers = inode.headers()?.get(inode.generation())?;
+    if !file.is_noatime() {
+        inode.attr().touch_accessed();
+    }
+    Some(headers)
+}
+
+/// Reads and checks the headers of an ELF file that begins with `start`, and keeps them for the next execution.
+pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<Arc<Headers>, Errno> {
     let _span = span(Id::ExecParse);
+    // Before it is read again. Nothing writes to it meanwhile: it is being executed.
+    let generation = file.inode().generation();
     let header = Header::parse(start, elf::EM_X86_64).map_err(|_| Errno::ENOEXEC)?;
     let mut phdrs = vec![0; header.phdr_bytes()];
     let got = file.read_at(header.phoff, &mut Sink::kernel(&mut phdrs))?;
     let image = Image::parse(&header, &phdrs[..got]).map_err(|_| Errno::ENOEXEC)?;
-    Ok((header, image))
+    let interpreter = image.interpreter.map(|place| read_interpreter(file, place));
+    let headers = Arc::new(Headers::new(generation, header, image, interpreter));
+    if let Some(slot) = file.inode().headers() {
+        slot.put(&headers);
+    }
+    Ok(headers)
+}
+
+/// The path of the interpreter: `len` bytes from `offset` on, the last of them a NUL, the only one.
+fn read_interpreter(file: &Arc<File>, (offset, len): (u64, usize)) -> Result<Vec<u8>, Errno> {
+    let mut path = vec![0; len];
+    let got = file.read_at(offset, &mut Sink::kernel(&mut path))?;
+    if got != len || path.pop() != Some(0) || path.is_empty() || path.contains(&0) {
+        return Err(Errno::ENOEXEC);
+    }
+    Ok(path)
 }
 
 /// Builds the program's memory.
@@ -81,44 +108,65 @@ pub fn load(program: &Program, given: &Given<'_>) -> Result<Loaded, Errno> {
     let fresh = span(Id::ExecSpace);
     let mm = AddressSpace::new()?;
     drop(fresh);
-    let loaded = {
+    let built = {
         let mut map = mm.lock();
-        let loaded = build(&mm, &mut map, program, given)?;
+        let built = build(&mm, &mut map, program, given)?;
         mm.enter_all(&map)?;
-        prefault(&mm, &mut map, given.creds);
-        loaded
+        built
     };
-    Ok(Loaded { mm, entry: loaded.0, sp: loaded.1 })
+    if image::mode() != image::Mode::Off {
+        assemble(&program.file, &program.headers, built.base);
+        if let Some((file, headers)) = &program.interpreter {
+            assemble(file, headers, built.interpreter_base);
+        }
+    }
+    prefault(&mm, &mut mm.lock(), given.creds);
+    Ok(Loaded { mm, entry: built.entry, sp: built.sp })
 }
 
-fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<(u64, u64), Errno> {
+/// Where things are in a program's memory.
+struct Built {
+    base: u64,
+    interpreter_base: u64,
+    /// Where to begin, in the interpreter if there is one.
+    entry: u64,
+    sp: u64,
+}
+
+/// Has what 2 MiB leaves can show of a file at `base` in memory, before its pages are mapped. Not under the lock of the
+/// map: it may be 2 MiB that are copied.
+fn assemble(file: &Arc<File>, headers: &Headers, base: u64) {
+    if image::is_for(&headers.image, base) {
+        image::assemble(&MappedFile::read_only(file.clone()), &headers.image, base);
+    }
+}
+
+fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>) -> Result<Built, Errno> {
     let random = Offsets::draw();
     let stack_top = USER_END - random.stack * PAGE - random.in_page;
     let gap = given.stack_limit.clamp(MIN_GAP, MAX_GAP);
     map.mmap_top = page_down(USER_END - gap - STACK_SLACK - random.mappings * PAGE);
-    let base = match (program.header.placement, &program.interpreter) {
-        (Placement::Fixed, _) => 0,
-        (Placement::Anywhere, Some(_)) => align(PIE_BASE + random.program * PAGE, program.image.align),
-        // A program without interpreter is one (ld.so run by hand) or a static one: below the mappings, like a library.
-        (Placement::Anywhere, None) => align(PIE_BASE + random.program * PAGE, program.image.align),
+    let (header, image) = (&program.headers.header, &program.headers.image);
+    let base = match header.placement {
+        Placement::Fixed => 0,
+        Placement::Anywhere => align(PIE_BASE + random.program * PAGE, image.align).wrapping_sub(image.span().0),
     };
-    let base = base.wrapping_sub(if program.header.placement == Placement::Fixed { 0 } else { program.image.span().0 });
-    map_image(mm, map, &program.file, &program.image, base)?;
-    let entry = program.header.entry.wrapping_add(base);
+    map_image(mm, map, &program.file, image, base)?;
+    let entry = header.entry.wrapping_add(base);
     let (mut start, mut interpreter_base) = (entry, 0);
-    if let Some((file, header, image)) = &program.interpreter {
-        let (low, high) = image.span();
-        interpreter_base = match header.placement {
+    if let Some((file, headers)) = &program.interpreter {
+        let (low, high) = headers.image.span();
+        interpreter_base = match headers.header.placement {
             Placement::Fixed => 0,
             Placement::Anywhere => {
                 let gap = map.vmas.find_gap(high - low, MIN_ADDR, map.mmap_top).ok_or(Errno::ENOMEM)?;
                 gap - low
             }
         };
-        map_image(mm, map, file, image, interpreter_base)?;
-        start = header.entry.wrapping_add(interpreter_base);
+        map_image(mm, map, file, &headers.image, interpreter_base)?;
+        start = headers.header.entry.wrapping_add(interpreter_base);
     }
-    let span_end = program.image.span().1.wrapping_add(base);
+    let span_end = image.span().1.wrapping_add(base);
     map.brk_start = span_end + random.heap * PAGE;
     map.brk = map.brk_start;
     map_vdso(map)?;
@@ -129,7 +177,7 @@ fn build(mm: &AddressSpace, map: &mut Map, program: &Program, given: &Given<'_>)
     }
     map.aux = aux;
     map.exe = Some(program.file.clone());
-    Ok((start, sp))
+    Ok(Built { base, interpreter_base, entry: start, sp })
 }
 
 fn prefault(mm: &AddressSpace, map: &mut Map, creds: &Creds) {
@@ -277,9 +325,9 @@ fn auxiliary(
         (at::HWCAP, info.hwcap[0]),
         (at::PAGESZ, PAGE),
         (at::CLKTCK, crate::time::USER_HZ),
-        (at::PHDR, program.image.phdr_vaddr.wrapping_add(base)),
+        (at::PHDR, program.headers.image.phdr_vaddr.wrapping_add(base)),
         (at::PHENT, elf::PHDR_BYTES as u64),
-        (at::PHNUM, u64::from(program.header.phnum)),
+        (at::PHNUM, u64::from(program.headers.header.phnum)),
         (at::BASE, interpreter_base),
         (at::FLAGS, 0),
         (at::ENTRY, entry),
@@ -311,7 +359,7 @@ fn build_stack(
     let limit = usize::try_from(given.stack_limit).unwrap_or(usize::MAX);
     let built = stack::build(top, limit, &what).ok_or(Errno::E2BIG)?;
     let mut prot = Prot::READ.with(Prot::WRITE);
-    if program.image.exec_stack {
+    if program.headers.image.exec_stack {
         prot = prot.with(Prot::EXEC);
     }
     let start = page_down(built.sp - INITIAL_STACK.min(given.stack_limit / 2));

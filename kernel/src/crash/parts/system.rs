@@ -7,8 +7,8 @@ use machine::thread::KERNEL_STACK_SIZE;
 
 use super::dump::COST;
 use super::{Dump, Stop, Subject, process, ram};
-use crate::fs::tmpfs;
-use crate::mm::{ahead, frames, template};
+use crate::fs::{headers, tmpfs};
+use crate::mm::{ahead, frames, image, template};
 use crate::options::level::Level;
 use crate::task::tree;
 use crate::trace::{calls, profile, span};
@@ -84,6 +84,15 @@ pub(super) fn counters(dump: &mut Dump<'_>, _subject: &Subject<'_>) -> Result<()
 fn executions(dump: &mut Dump<'_>) -> Result<(), Stop> {
     for (name, count) in template::counts() {
         put(dump, "exec templates", name, count, "")?;
+    }
+    let (prepared, waiting) = machine::frame::prepared();
+    put(dump, "idle", "cleared in advance", prepared, "frames")?;
+    put(dump, "idle", "cleared and waiting", waiting as u64, "frames")?;
+    for (name, count) in image::counts() {
+        put(dump, "exec images", name, count, "")?;
+    }
+    for (name, count) in headers::counts() {
+        put(dump, "exec headers", name, count, "")?;
     }
     let seen = ahead::seen();
     put(dump, "exec", "executions", seen.executions, "")?;

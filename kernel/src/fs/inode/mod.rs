@@ -13,9 +13,11 @@ use machine::addr::FrameNumber;
 use machine::frame::Frame;
 
 use super::attr::{Attr, Attributes};
+use super::headers::HeaderSlot;
 use super::mount::Path;
 use super::seals::Seals;
 pub use crate::mm::PageUse;
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 
 pub mod dentry;
@@ -171,6 +173,11 @@ pub trait Inode: Any + Send + Sync {
     /// [`PageUse::Read`]; the others stay as they are.
     fn cached(&self, _first: u64, _to: &mut [Option<Frame>]) {}
 
+    /// Makes `to` the frame of a page, for an image of a program: see [`crate::mm::image`].
+    fn move_page(&self, _index: u64, _to: Frame) -> Option<Origin> {
+        None
+    }
+
     /// The address spaces that have mapped it; `None` for a file that is never cut.
     fn mappers(&self) -> Option<&ReverseMap> {
         None
@@ -183,6 +190,11 @@ pub trait Inode: Any + Send + Sync {
 
     /// Where the template of the program in this file is kept ([`crate::mm::template`]).
     fn template(&self) -> Option<&TemplateSlot> {
+        None
+    }
+
+    /// Where the headers of the program in this file are kept.
+    fn headers(&self) -> Option<&HeaderSlot> {
         None
     }
 

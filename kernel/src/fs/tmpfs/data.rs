@@ -15,10 +15,12 @@ use machine::frame::Frame;
 use machine::sync::{SpinGuard, SpinLock};
 
 use super::Pool;
+use crate::fs::headers::HeaderSlot;
 use crate::fs::inode::PageUse;
 use crate::fs::io::{Sink, Source};
 use crate::fs::limit::LARGEST;
 use crate::fs::seals::{SEAL_FUTURE_WRITE, SEAL_GROW, SEAL_SHRINK, SEAL_WRITE, Seals};
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 use crate::sched::{Sleep, breathe_or_stop};
 use crate::sync::Mutex;
@@ -48,6 +50,7 @@ pub struct FileData {
     mappers: ReverseMap,
     /// Told of every page that comes or goes.
     template: TemplateSlot,
+    headers: HeaderSlot,
 }
 
 /// Where a page may be made.
@@ -78,6 +81,7 @@ impl FileData {
             mapped: AtomicBool::new(false),
             mappers: ReverseMap::new(),
             template: TemplateSlot::new(),
+            headers: HeaderSlot::new(),
             seals: Seals::closed(),
             writers: Mutex::new(()),
         }
@@ -338,6 +342,34 @@ impl FileData {
         }
     }
 
+    /// Makes `to` the frame of a page that the archive has: see [`crate::mm::image`].
+    #[cold]
+    pub fn move_page(&self, pool: &Pool, index: u64, to: Frame) -> Option<Origin> {
+        self.mapped.store(true, Relaxed);
+        let mut pages = self.pages.lock();
+        if index * PAGE >= pages.archived {
+            return None;
+        }
+        let origin = match pages.map.get(index) {
+            // Under the lock who has no reference gets none: nothing reads or writes the frame meanwhile.
+            Some(frame) if frame.references() == 1 => {
+                to.copy_page_from(frame);
+                Origin::Cache
+            }
+            Some(_) => return None,
+            None => {
+                pool.charge_own(1);
+                fill_archived(&mut pages, index, 0, &to);
+                Origin::Archive
+            }
+        };
+        let before = pages.map.insert(index, to);
+        drop(pages);
+        drop(before);
+        self.template.page_came();
+        Some(origin)
+    }
+
     /// The address spaces that have mapped it.
     pub fn mappers(&self) -> &ReverseMap {
         &self.mappers
@@ -346,6 +378,11 @@ impl FileData {
     /// Where the template of the program in it is kept.
     pub fn template(&self) -> &TemplateSlot {
         &self.template
+    }
+
+    /// Where the headers of the program in it are kept.
+    pub fn headers(&self) -> &HeaderSlot {
+        &self.headers
     }
 
     /// Whether a mapping ever asked for a page.

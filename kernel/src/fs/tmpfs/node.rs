@@ -17,12 +17,14 @@ use crate::fs::attr::{Attr, Attributes, S_IFBLK, S_IFCHR, S_IFIFO};
 use crate::fs::dentry::Dentry;
 use crate::fs::dev;
 use crate::fs::file::{END, File, FileOps, Seeking};
+use crate::fs::headers::HeaderSlot;
 use crate::fs::inode::{
     DeviceNode, Emit, Inode, LinkTarget, Mapping, NewNode, OpenRequest, PageUse, RenameMode, RenameTo,
 };
 use crate::fs::io::{Sink, Source};
 use crate::fs::seals::Seals;
 use crate::fs::{Above, Fifo as _};
+use crate::mm::image::Origin;
 use crate::mm::{ReverseMap, TemplateSlot};
 use crate::upper::Kwab;
 use crate::{options, random};
@@ -226,6 +228,10 @@ impl Inode for TmpNode {
         }
     }
 
+    fn move_page(&self, index: u64, to: Frame) -> Option<Origin> {
+        self.data().ok()?.move_page(&self.pool, index, to)
+    }
+
     fn mappers(&self) -> Option<&ReverseMap> {
         self.data().ok().map(FileData::mappers)
     }
@@ -236,6 +242,10 @@ impl Inode for TmpNode {
 
     fn template(&self) -> Option<&TemplateSlot> {
         self.data().ok().map(FileData::template)
+    }
+
+    fn headers(&self) -> Option<&HeaderSlot> {
+        self.data().ok().map(FileData::headers)
     }
 
     fn attributes(&self) -> Option<&Attributes> {

@@ -129,6 +129,12 @@ impl UserSpace {
         let Some(slot) = tables.find(page.addr()) else { return Ok(false) };
         let old = slot.get();
         if slot.huge {
+            if table::tag(old) != prot.tag {
+                // A block of others: this page of it is copied.
+                tables.split(page.addr(), page.addr())?;
+                drop(tables);
+                return self.make_private(page, prot);
+            }
             // Its block has no other owner: the leaf becomes `prot` whole.
             slot.entry.store(encode(table::frame(old), prot) | old & (HUGE | ACCESSED | DIRTY), SeqCst);
             drop(tables);

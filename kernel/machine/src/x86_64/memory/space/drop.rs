@@ -33,7 +33,7 @@ fn release(table: FrameNumber, level: u32) {
             if entry & HUGE == 0 {
                 return release(table::frame(entry), level - 1);
             }
-            super::huge::forgotten();
+            super::huge::forgotten(entry);
             release_leaf(entry);
         });
     } else if inject::is(inject::Fault::KeepReferences) || inject::is(inject::Fault::DropTwice) {

@@ -3,7 +3,7 @@
 use core::sync::atomic::Ordering::Relaxed;
 
 use super::{End, HUGE_SPAN, Tables, UserSpace, span, table};
-use crate::addr::PageRange;
+use crate::addr::{HUGE_PAGES, PageRange};
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{ForkMode, Removed};
 use crate::x86_64::memory::table::{ACCESSED, DIRTY, Table, WRITE};
@@ -26,7 +26,11 @@ impl UserSpace {
                         share_table(entries, &child, at, wanted, mode, &mut shared)?;
                     }
                 }
-                End::Huge(..) => {
+                End::Huge(_, entries) => {
+                    if share_block(entries, &child, (at, stop), &mut shared)? {
+                        at = stop;
+                        continue;
+                    }
                     // Each side writes to pages of its own later: shared as 4 KiB ones, each with its count.
                     parent.split(at, range.end())?;
                     continue;
@@ -40,6 +44,37 @@ impl UserSpace {
         }
         Ok(shared)
     }
+}
+
+/// Show the child the block of a 2 MiB leaf too, if others than the parent keep it for reading and all of it is to be
+/// shared. `false`, and nothing happens, if it has to be split.
+#[cold]
+#[inline(never)]
+fn share_block(
+    entries: &Table,
+    child: &Tables<'_>,
+    (at, stop): (u64, u64),
+    shared: &mut Removed,
+) -> Result<bool, OutOfFrames> {
+    let entry = entries[table::index(at, 1)].load(Relaxed);
+    if entry & WRITE != 0 || stop - at != HUGE_SPAN {
+        return Ok(false);
+    }
+    // SAFETY: the parent's leaf owns a reference, and stays while its lock is held.
+    let block = unsafe { Frame::retain(table::frame(entry)) };
+    // Two are the parent's and this one.
+    if block.references() <= 2 {
+        return Ok(false);
+    }
+    let slot = child.make_slot(at, 1)?;
+    if slot.get() == 0 {
+        block.into_number();
+        let made = entry & !(ACCESSED | DIRTY);
+        child.space.made(made);
+        slot.fill(made);
+        shared.add(table::tag(entry), HUGE_PAGES);
+    }
+    Ok(true)
 }
 
 /// Share the leaves `wanted` of the parent's table for the addresses around `at` with the child's table for the same.

@@ -1,64 +1,87 @@
 //! 2 MiB leaves: made whole, and split into 4 KiB ones when a part of one changes or is shared.
 //!
-//! A 2 MiB leaf holds the only reference to its block, always: what needs a reference to one page of it (a fork, a copy
-//! for another process) splits it first. So a split can give each of the 512 frames a count of its own, the pieces are
-//! freed one by one, and a leaf never keeps memory that nothing maps.
+//! A 2 MiB leaf that may be written holds the only reference to its block: what needs a reference to one page of it (a
+//! fork, a copy for another process) splits it first. So a split can give each of the 512 frames a count of its own,
+//! the pieces are freed one by one, and a leaf never keeps memory that nothing maps.
+//!
+//! A block that a file keeps ([`UserSpace::map_block`]) is shown by any number of 2 MiB leaves, for reading, each with
+//! a reference. It keeps its one count: those of the small leaves of a split count on it too.
 
 use core::sync::atomic::Ordering::{Relaxed, SeqCst};
 use core::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
 use super::{End, HUGE_SPAN, INNER, LEAF_SPAN, NO_EXEC, Slot, Tables, UserSpace, encode, span, table};
-use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
+use crate::addr::{HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::inject;
 use crate::mapping::{MapError, Prot, Removed};
-use crate::x86_64::memory::table::HUGE;
+use crate::x86_64::memory::table::{HUGE, WRITE};
 
-/// 2 MiB leaves in all spaces.
-static LEAVES: AtomicUsize = AtomicUsize::new(0);
+/// 2 MiB leaves in all spaces, by their tag.
+static LEAVES: [AtomicUsize; 4] = [const { AtomicUsize::new(0) }; 4];
 /// 2 MiB leaves split since boot.
 static SPLITS: AtomicUsize = AtomicUsize::new(0);
 
-/// 2 MiB leaves of user spaces now, and those that were split since boot.
+/// 2 MiB leaves of user spaces now by their tag, and those that were split since boot.
 #[must_use]
-pub fn huge_leaves() -> (usize, usize) {
-    (LEAVES.load(Relaxed), SPLITS.load(Relaxed))
+pub fn huge_leaves() -> ([usize; 4], usize) {
+    ([0, 1, 2, 3].map(|tag: usize| LEAVES[tag].load(Relaxed)), SPLITS.load(Relaxed))
 }
 
 /// A 2 MiB leaf is gone.
-pub(super) fn forgotten() {
-    LEAVES.fetch_sub(1, Relaxed);
+#[cold]
+#[inline(never)]
+pub(super) fn forgotten(entry: u64) {
+    LEAVES[usize::from(table::tag(entry))].fetch_sub(1, Relaxed);
 }
 
 impl UserSpace {
     /// One more 2 MiB leaf.
-    fn made(&self) {
+    pub(super) fn made(&self, entry: u64) {
         self.huge.fetch_add(1, Relaxed);
-        LEAVES.fetch_add(1, Relaxed);
+        LEAVES[usize::from(table::tag(entry))].fetch_add(1, Relaxed);
     }
 
     /// One 2 MiB leaf less.
-    pub(super) fn unmade(&self) {
+    #[cold]
+    #[inline(never)]
+    pub(super) fn unmade(&self, entry: u64) {
         self.huge.fetch_sub(1, Relaxed);
-        forgotten();
+        forgotten(entry);
     }
 
     /// Map a block of at least 512 frames as one 2 MiB leaf at an aligned page; the leaf holds the only reference to
     /// it. On error the frame is handed back (a block too small, or one with other references, counts as occupied).
     pub fn map_huge(&self, page: UserPage, frame: Frame, prot: Prot) -> Result<(), (MapError, Frame)> {
-        if !is_block(page, &frame) {
+        if !is_block(page, &frame) || frame.references() != 1 {
             return Err((MapError::Occupied, frame));
         }
         let tables = self.tables();
         match tables.make_slot(page.addr(), 1) {
             Ok(slot) if slot.get() == 0 => {
-                self.made();
-                slot.fill(encode(frame.into_number(), prot) | HUGE);
+                let entry = encode(frame.into_number(), prot) | HUGE;
+                self.made(entry);
+                slot.fill(entry);
                 Ok(())
             }
             Ok(_) => Err((MapError::Occupied, frame)),
             Err(OutOfFrames) => Err((MapError::OutOfFrames, frame)),
         }
+    }
+
+    /// Show a block of 512 frames that others keep and show too, for reading, as one 2 MiB leaf at an aligned page: the
+    /// leaf gets a reference of its own. `false`, and nothing happens, where something is mapped, for another block,
+    /// for rights to write, and without a frame for a table.
+    pub fn map_block(&self, page: UserPage, block: &Frame, prot: Prot) -> bool {
+        if prot.write || !is_block(page, block) {
+            return false;
+        }
+        let tables = self.tables();
+        let Some(slot) = tables.make_slot(page.addr(), 1).ok().filter(|slot| slot.get() == 0) else { return false };
+        let entry = encode(block.clone().into_number(), prot) | HUGE;
+        self.made(entry);
+        slot.fill(entry);
+        true
     }
 
     /// Whether neither a leaf nor a table stands where the 2 MiB leaf around `page` would.
@@ -75,6 +98,9 @@ impl UserSpace {
         let Some(range) = PageRange::new(at, at + HUGE_SPAN).filter(|_| is_block(page, &block)) else {
             return Err(block);
         };
+        if block.references() != 1 {
+            return Err(block);
+        }
         let tables = self.tables();
         let End::Leaves(leaves, entries) = tables.end_of_walk(at) else { return Err(block) };
         let Some((_, above)) = tables.parent_of_leaves(at).filter(|_| span::count(leaves) > 0) else {
@@ -95,8 +121,9 @@ impl UserSpace {
             // SAFETY: the leaf owned the reference, and its table is dropped below.
             block.fill_page(index, Some(&unsafe { Frame::from_number(table::frame(old)) }));
         }
-        self.made();
-        entry.store(encode(block.into_number(), prot) | HUGE, Ordering::Release);
+        let made = encode(block.into_number(), prot) | HUGE;
+        self.made(made);
+        entry.store(made, Ordering::Release);
         self.tables.fetch_sub(1, Relaxed);
         // SAFETY: the entry above owned the table, which no processor can reach since the flush.
         drop(unsafe { Frame::from_number(leaves) });
@@ -128,10 +155,10 @@ struct Taken<'a> {
     whole: u64,
 }
 
-/// Whether a 2 MiB leaf at `page` may show `frame`.
+/// Whether a 2 MiB leaf at `page` can show `frame`.
 fn is_block(page: UserPage, frame: &Frame) -> bool {
     let aligned = page.addr().is_multiple_of(HUGE_SPAN) && frame.number().0.is_multiple_of(HUGE_PAGES as u32);
-    aligned && usize::from(frame.order()) == HUGE_PAGES.ilog2() as usize && frame.references() == 1
+    aligned && usize::from(frame.order()) == HUGE_PAGES.ilog2() as usize
 }
 
 impl<'a> Tables<'a> {
@@ -191,7 +218,7 @@ impl<'a> Tables<'a> {
     fn restore(&self, leaf: Taken<'_>) {
         let made = leaf.table.into_number();
         span::clear(made);
-        self.break_up(table::frame(leaf.whole));
+        self.break_up(leaf.whole);
         let lost = if inject::is(inject::Fault::SplitExecutable) { NO_EXEC } else { 0 };
         // SAFETY: fresh and ours.
         let entries = unsafe { table::table(made.addr()) };
@@ -200,20 +227,20 @@ impl<'a> Tables<'a> {
         }
         span::used_run(made, 0, HUGE_PAGES - 1, HUGE_PAGES);
         self.space.tables.fetch_add(1, Relaxed);
-        self.space.unmade();
+        self.space.unmade(leaf.whole);
         SPLITS.fetch_add(1, Relaxed);
         leaf.entry.store(made.addr().0 | INNER, SeqCst);
     }
 
     /// Give each frame of a 2 MiB leaf's block a reference of its own.
-    fn break_up(&self, head: FrameNumber) {
+    fn break_up(&self, leaf: u64) {
         if inject::is(inject::Fault::SplitUncounted) {
             return;
         }
         // SAFETY: the leaf owns the reference, which becomes those of the small leaves.
-        if let Err(block) = unsafe { Frame::from_number(head) }.break_up() {
-            // A reference too many: then every small leaf keeps the whole block.
-            debug_assert!(false, "a 2 MiB leaf shares its block");
+        if let Err(block) = unsafe { Frame::from_number(table::frame(leaf)) }.break_up() {
+            // Others show it too: every small leaf keeps the whole block.
+            debug_assert!(leaf & WRITE == 0, "a 2 MiB leaf that may be written shares its block");
             (1..HUGE_PAGES).for_each(|_| core::mem::forget(block.clone()));
             block.into_number();
         }

@@ -84,7 +84,7 @@ impl UserSpace {
             }
             removed.add(decode(slot.get(), at).prot.tag, if slot.huge { HUGE_PAGES } else { 1 });
             if slot.huge {
-                self.unmade();
+                self.unmade(slot.get());
             }
             batch.push(slot.take());
         });
