@@ -320,22 +320,23 @@ impl<'a> PathSearch<'a> {
         let right = self.ran_in_right(&wrong);
         let often = |function: u32| right.get(&function).copied().unwrap_or_default();
         let mut numbers: Vec<u32> = Vec::new();
+        let deciding = |parted: &Parted| -> Vec<u32> {
+            let Parted { function, asked, decided, .. } = *parted;
+            // What answers calls everywhere answered right.
+            let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
+            let is_rarer = asked.zip(decided).is_some_and(|(asked, decided)| often(asked) <= often(decided));
+            let first = if is_rarer { [asked, decided] } else { [decided, asked] };
+            first.into_iter().flatten().chain([function]).collect()
+        };
         // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
         if let [parting] = found
             && !parting.told.alike
         {
-            let Parted { function, asked, decided, .. } = parting.parted;
-            let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
-            numbers.extend(decided.into_iter().chain(asked).chain([function]));
+            numbers.extend(deciding(&parting.parted));
             numbers.extend(self.writers(parting, &often));
         }
         for parting in found {
-            let Parted { function, asked, decided, .. } = parting.parted;
-            numbers.extend(decided);
-            // What answers calls everywhere answered right.
-            let asked = asked.filter(|asked| often(*asked) <= MOST_OFTEN * (1 + often(function)));
-            numbers.extend(asked);
-            numbers.push(function);
+            numbers.extend(deciding(&parting.parted));
             // What only the good run came to did nothing wrong: it was not called.
             let (entered, missed): (Vec<u32>, Vec<u32>) =
                 parting.parted.entered.iter().partition(|_| !parting.parted.first.0);

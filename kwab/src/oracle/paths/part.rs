@@ -77,7 +77,10 @@ pub(super) fn part(
     let asked = last.is_none().then(|| asked(ran, function)).flatten();
     let asked = asked.filter(|asked| !is_of_times && functions.tells(*asked));
     let told = |place: &CodeLine| functions.tells(place.function) && !noise.contains(place);
+    // An exception or a cut block may turn the order, where neither run has a place alone: that decided nothing.
     let full = turns.and_then(|(good, bad)| in_turns(good, bad, &told));
+    let is_alone = |next: &CodeLine| of_good.iter().chain(&of_bad).any(|(_, place)| place == next);
+    let full = full.filter(|full| is_of_times || full.next.iter().any(is_alone));
     let (at, decided) = in_order(good, bad, noise);
     let (asked, decided) = match &full {
         Some(full) => (full.asked, full.decided),
@@ -119,6 +122,8 @@ struct InTurns {
     decided: Option<u32>,
     /// What that had called on the line on which they part, last.
     asked: Option<u32>,
+    /// The places with which either goes on.
+    next: [CodeLine; 2],
 }
 
 /// Where the order of two ways differs first, of the places that tell; `None` where it does not, or one is the
@@ -155,7 +160,7 @@ fn in_turns(good: &[CodeLine], bad: &[CodeLine], told: &dyn Fn(&CodeLine) -> boo
     // What ran before the line began was not called on it.
     let begun = on_line.iter().rposition(own).unwrap_or(0);
     let asked = on_line[..begun].iter().map(|place| place.function).find(|function| Some(*function) != decided);
-    Some(InTurns { at: at + 1, decided, asked })
+    Some(InTurns { at: at + 1, decided, asked, next: [next_good, next_bad] })
 }
 
 /// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran
