@@ -32,7 +32,7 @@ use crate::inject::{self, Fault};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Mode {
-    /// Nothing.
+    /// Blocks are not made.
     Off,
     /// What one 2 MiB leaf can show.
     Huge,
@@ -96,7 +96,7 @@ pub fn counts() -> [(&'static str, u64); 7] {
 pub struct Bits([u64; HUGE_PAGES / 64]);
 
 impl Bits {
-    /// Every page.
+    /// All pages of a block have content.
     const ALL: Self = Self([u64::MAX; HUGE_PAGES / 64]);
 
     /// Whether page `index` is among them.

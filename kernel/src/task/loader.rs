@@ -85,7 +85,7 @@ pub fn read_headers(file: &Arc<File>, start: &[u8]) -> Result<Arc<Headers>, Errn
     let mut phdrs = vec![0; header.phdr_bytes()];
     let got = file.read_at(header.phoff, &mut Sink::kernel(&mut phdrs))?;
     let image = Image::parse(&header, &phdrs[..got]).map_err(|_| Errno::ENOEXEC)?;
-    let interpreter = image.interpreter.map(|place| read_interpreter(file, place));
+    let interpreter = image.interpreter.map(|range| read_interpreter(file, range));
     let headers = Arc::new(Headers::new(generation, header, image, interpreter));
     if let Some(slot) = file.inode().headers() {
         slot.put(&headers);

@@ -1,6 +1,6 @@
 //! `kwab import LOG|- [-o FILE|DIR|-] [--crash N] [--dialects FILE] [--dry-run] [--force] [--strict] [--json]`
 //!
-//! Reads a serial log of any mixture, also gzip, zlib, zstd, xz or UTF-16, and writes one dump per crash, or one recording
+//! Reads a serial log of any mixture, also gzip, zlib, zstd, xz or UTF-16, and writes a dump per crash, or a recording
 //! when nothing crashed; or the file of a dump channel (a memory region, a disk), and writes every dump in it; or what
 //! another tool has recorded (`docs/exchange.md`): a core file becomes the dump of its process or machine. Without `-o`
 //! the dumps lie beside the log under its name: `serial.kwab`, or `serial-1.kwab`, `serial-2.kwab` … . The paths go to

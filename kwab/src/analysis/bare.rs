@@ -10,9 +10,11 @@ use kwab_format::record::Frame;
 
 use super::death::Postmortem;
 use super::frame::printed_function;
-use super::images::{Images, MOST_CANDIDATES};
 use crate::model::{Case, Located};
 use crate::symbols::{Finder, Image, IndexCache, LoadedImage};
+
+/// Images that are tried for one kernel or module.
+pub(super) const MOST_CANDIDATES: usize = 8;
 
 /// Addresses of one log that are compared with an image.
 const MOST_ADDRESSES: usize = 512;
@@ -35,16 +37,20 @@ struct Fit {
     behind_calls: Option<(usize, usize)>,
 }
 
-/// Looks for the image below what the user named, and puts it where the addresses fit.
-pub(super) fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images: &mut Images) {
+/// The image below what the user named that the addresses fit, where they fit it; `problems` says why others do not.
+pub(super) fn find(
+    case: &Case<'_>,
+    finder: &mut Finder,
+    cache: &IndexCache,
+    problems: &mut Vec<String>,
+) -> Option<LoadedImage> {
     let frames = || case.frames.iter().filter(|frame| frame.addr.is_some_and(|addr| addr != 0));
     let nameless = frames().any(|frame| printed_function(frame).is_none());
     let death = Postmortem::of(case);
     let addresses = Addresses::of(case, &death);
     let of_program = !death.in_kernel && death.kind.is_some();
-    let kernel_is_known = images.symbols.loaded().iter().any(|loaded| loaded.pid.is_none());
-    if kernel_is_known || of_program || addresses.is_empty() || !(nameless || case.frames.is_empty()) {
-        return;
+    if of_program || addresses.is_empty() || !(nameless || case.frames.is_empty()) {
+        return None;
     }
     let mut refused = Vec::new();
     for bytes in finder.by_module(None).into_iter().take(MOST_CANDIDATES) {
@@ -58,13 +64,13 @@ pub(super) fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, ima
         let fits = biases(case, &image).into_iter().map(|bias| (bias, addresses.fit(&image, bias)));
         let Some((bias, fit)) = fits.max_by_key(|(_, fit)| fit.merit()) else { continue };
         if fit.is_enough() {
-            images.problems.extend(image.remark());
-            images.symbols.add(LoadedImage::new(Arc::new(image), bias, None));
-            return;
+            problems.extend(image.remark());
+            return Some(LoadedImage::new(Arc::new(image), bias, None));
         }
         refused.push(format!("{} is not the image of this log: {}", image.name(), fit.in_words()));
     }
-    images.problems.extend(refused);
+    problems.extend(refused);
+    None
 }
 
 /// Where the image may have been loaded: as the log says, as linked, and as functions that were printed with their

@@ -14,8 +14,6 @@ use crate::symbols::{BuildId, Finder, Image, IndexCache, LoadedImage, PrintedFun
 
 /// Functions of one image that are looked for by name.
 const MOST_PRINTED: usize = 512;
-/// Images that are tried for one kernel or module.
-pub(super) const MOST_CANDIDATES: usize = 8;
 
 /// The symbols of a dump, and why some of its images have none.
 #[derive(Debug, Default)]
@@ -73,7 +71,10 @@ pub fn load(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache) -> Images 
     }
     if case.identities.first().is_none_or(|identity| identity.kernel_build_id.is_none()) {
         load_printed(case, finder, cache, &mut images);
-        bare::load(case, finder, cache, &mut images);
+        if images.symbols.loaded().iter().all(|loaded| loaded.pid.is_some()) {
+            let found = bare::find(case, finder, cache, &mut images.problems);
+            found.into_iter().for_each(|loaded| images.symbols.add(loaded));
+        }
     }
     if case.is_of_log() {
         load_mapped(case, finder, cache, &mut images);
@@ -158,7 +159,7 @@ fn load_printed(case: &Case<'_>, finder: &mut Finder, cache: &IndexCache, images
     for (module, functions) in groups {
         let functions: Vec<PrintedFunction> = functions.into_iter().take(MOST_PRINTED).collect();
         let mut refused = Vec::new();
-        let found = finder.by_module(module.as_deref()).into_iter().take(MOST_CANDIDATES).find_map(|bytes| {
+        let found = finder.by_module(module.as_deref()).into_iter().take(bare::MOST_CANDIDATES).find_map(|bytes| {
             let image = Image::from_bytes(bytes, cache).map_err(|error| refused.push(error.to_string())).ok()?;
             let links = image.find_printed(&functions);
             let fitting = links.iter().flatten().count();

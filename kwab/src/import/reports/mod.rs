@@ -335,7 +335,7 @@ impl Recogniser {
         None
     }
 
-    /// Takes back what is open at `at`: it is no report. Its number is free when it was the last.
+    /// Takes back what is open at `at`, which is not a report. Its number is free when it was the last.
     fn forget(&mut self, at: usize) {
         let number = self.open.remove(at).builder.report.number;
         self.number -= u32::from(number == self.number);

@@ -198,7 +198,8 @@ mod tests {
 
     #[test]
     fn damage_is_counted_and_a_path_keeps_its_number() {
-        let text = b"kwab-paths 2\nb ffff8000 9\nb ffff8009 4\np 0 1*3\no 0 1 0 1\np 7\no 7\nc 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
+        let text = b"kwab-paths 2\nb ffff8000 9\nb ffff8009 4\np 0 1*3\no 0 1 0 1\np 7\no 7\n\
+                     c 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
         let paths = Paths::of(text).expect("a recording");
         assert_eq!((paths.blocks.len(), paths.paths.len()), (2, 2));
         assert_eq!(*paths.paths[0], [(0, 1), (1, 3)]);

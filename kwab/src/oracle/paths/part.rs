@@ -37,8 +37,8 @@ pub(super) struct Parted {
     pub others: Vec<u32>,
 }
 
-/// Where two ways part; `None` where they are the same but for noise. `turns` are the places of both in the order of all
-/// their turns, where that was recorded.
+/// Where two ways part; `None` where they are the same but for noise. `turns` are the places of both in the order of
+/// all their turns, where that was recorded.
 pub(super) fn part(
     good: &Way,
     bad: &Way,
