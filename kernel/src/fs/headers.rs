@@ -13,6 +13,11 @@ use machine::sync::SpinLock;
 
 use crate::mm::frames;
 
+/// Loadable segments of headers that are kept; linkers make four or five.
+const MOST_SEGMENTS: usize = 16;
+/// Bytes of the interpreter's path in headers that are kept.
+const LONGEST_PATH: usize = 128;
+
 /// The checked headers of an ELF file.
 #[derive(Debug)]
 pub struct Headers {
@@ -56,10 +61,13 @@ impl HeaderSlot {
         Some(headers.clone())
     }
 
-    /// Keeps them for the next execution, while memory is not low.
+    /// Keeps them for the next execution, while memory is not low and if they are as small as those of programs are:
+    /// kept headers are charged to none, and a file may be full of them.
     pub fn put(&self, headers: &Arc<Headers>) {
         COUNTS[1].fetch_add(1, Relaxed);
-        if !frames::is_low() {
+        let path = headers.interpreter.as_ref().and_then(|path| path.as_ref().ok()).map_or(0, Vec::len);
+        let is_small = headers.image.segments.len() <= MOST_SEGMENTS && path <= LONGEST_PATH;
+        if is_small && !frames::is_low() {
             *self.held.lock() = Some(headers.clone());
         }
     }
