@@ -27,9 +27,10 @@ const DISK: u64 = 512 << 20;
 /// A disk whose quarter, which is all that a dump may take, is too short for level `full` unless memory is packed.
 const SHORT_DISK: u64 = 16 << 20;
 
-/// A static that tells the level, and one that leads into the heap.
+/// A static that tells the level, and one that leads into the heap: to an object that is too large for the kernel's
+/// first arena, which is a static itself.
 const STATIC: &str = "kernel::options::level::CHOSEN.v.value";
-const HEAP: &str = "*kernel::uts::NAMES.value.value.0.ptr.pointer";
+const HEAP: &str = "*kernel::tty::CONSOLE_TTY.value.value.value.value.0.ptr.pointer";
 
 /// What a level's dump cost.
 #[derive(Clone, Debug)]
