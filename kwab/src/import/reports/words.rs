@@ -6,7 +6,7 @@ use super::report::LONGEST_TEXT;
 /// `testing/data/logs`.
 const FREQUENT: &[u8] = b" 0eat:\"rs1cfn2diolp43x68.,5u_97m[]-hbk=/gyCwPDI+SBv()ARTEG*FNU";
 
-/// How frequent a byte is, by its place in [`FREQUENT`]; 0 for the rare ones.
+/// How frequent a byte is, by its position in the list above; 0 for the rare ones.
 pub const FREQUENCY: [u8; 256] = {
     let mut ranks = [0; 256];
     let mut at = 0;
