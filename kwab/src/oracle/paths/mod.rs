@@ -165,14 +165,14 @@ impl<'a> PathSearch<'a> {
         for (number, start) in &of_bad.starts {
             let Some(good) = of_good.starts.get(number) else { continue };
             let name = if *number == 0 { "the boot".to_owned() } else { format!("the start of thread {number}") };
-            let parting = self.ways(good.visit.path, start.visit.path, name, false);
+            // A start is long, and interrupted: the order of its turns differs before it parts.
+            let parting = self.ways_by(good.visit.path, start.visit.path, name, (false, false));
             let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
             let parting =
                 parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
             found.extend(parting.map(|mut found| {
                 // Where no call was answered right, what decides is not told from what is asked everywhere.
-                found.told.asked = None;
-                found.parted.before.splice(0..0, found.parted.asked.take());
+                (found.parted.asked, found.told.asked) = (None, None);
                 found
             }));
             let traps = first_good.get(number).zip(first_bad.get(number));
@@ -297,12 +297,17 @@ impl<'a> PathSearch<'a> {
     }
 
     fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
+        self.ways_by(good, bad, call, (alike, true))
+    }
+
+    /// As [`Self::ways`], by the order of all turns or without.
+    fn ways_by(&mut self, good: u32, bad: u32, call: String, (alike, in_turns): (bool, bool)) -> Option<FoundParting> {
         let turns = (good, bad);
         let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
         let sleeps = good.sleeps || bad.sleeps;
         // Most calls do the same: their order is not looked at.
         part(&good, &bad, None, &self.functions, &self.noise)?;
-        let of_good = self.good.turns(turns.0, &mut self.functions);
+        let of_good = in_turns.then(|| self.good.turns(turns.0, &mut self.functions)).flatten();
         let turns = of_good.zip(self.bad.turns(turns.1, &mut self.functions));
         let turns = turns.as_ref().map(|(good, bad)| (good.as_slice(), bad.as_slice()));
         let parted = part(&good, &bad, turns, &self.functions, &self.noise)?;
