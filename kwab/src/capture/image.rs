@@ -7,9 +7,9 @@ use super::vmcore::{Stored, Vmcore};
 use crate::memory::vmcoreinfo::{self, MOST_TEXTS};
 use crate::memory::{Outcome, Tables, walk};
 
-/// Where x86-64 kernels are linked to run: the last 2 GiB without what is mapped for good at their end
-/// (Linux, `Documentation/arch/x86/x86_64/mm.rst`); ours may be at any place there.
-const IMAGES: std::ops::Range<u64> = 0xffff_ffff_8000_0000..0xffff_ffff_fe00_0000;
+/// Where x86-64 kernels run: the last 2 GiB. Linux has its image first, then modules, then what is mapped for good
+/// (`Documentation/arch/x86/x86_64/mm.rst`); ours may be anywhere but in the last 2 MiB.
+const IMAGES: std::ops::Range<u64> = 0xffff_ffff_8000_0000..0xffff_ffff_ffe0_0000;
 /// Without a mapping for so long, an image is over: what follows are modules.
 const GAP: u64 = 16 << 20;
 const PAGE: u64 = 4096;

@@ -446,6 +446,23 @@ fn a_megabyte_that_two_thousand_segments_share_is_no_gigabytes_of_memory() {
 }
 
 #[test]
+fn an_image_at_the_end_of_the_addresses_where_kernels_run_is_found() {
+    let mut memory = vec![0; 0x40_0000];
+    // Tables, and two large pages at the end of the last GiB but for its last 2 MiB.
+    let mut put = |at: usize, word: u64| memory[at..at + 8].copy_from_slice(&word.to_le_bytes());
+    put(0x1000 + 8 * 511, 0x2003);
+    put(0x2000 + 8 * 511, 0x3003);
+    put(0x3000 + 8 * 509, 0x83);
+    put(0x3000 + 8 * 510, 0x20_0083);
+    memory[0x4010..0x4020].copy_from_slice(b"\x04\0\0\0\x08\0\0\0\x03\0\0\0GNU\0");
+    memory[0x4020..0x4028].copy_from_slice(b"build-id");
+    let bytes = core_of(&[(0, memory)], &qemu_note(0x1000, 0xffff_ffff_ffd0_0000));
+    let kernel = of_core(file(&bytes)).expect("a core").kernel.expect("an image");
+    assert_eq!((kernel.start, kernel.end), (0xffff_ffff_ffa0_0000, 0xffff_ffff_ffe0_0000));
+    assert_eq!(kernel.build_id, Some((b"build-id".to_vec(), 0xffff_ffff_ffa0_4010)));
+}
+
+#[test]
 fn mutated_cores_end_without_a_panic_and_within_their_bytes() {
     let whole = core_of(&machine(), &qemu_note(0x100_0000, 0xffff_ffff_8010_1080));
     let mut seed = 0x9e37_79b9_7f4a_7c15_u64;
