@@ -45,11 +45,9 @@ pub(crate) fn run(arguments: &Oracle) -> Result<ExitCode> {
         bail!("only one of the runs can come from stdin");
     }
     let recorded = RecordedPaths::of(arguments)?;
-    let good = open(&arguments.good)?;
-    let bad = match recorded.is_some() && is_silent(&arguments.bad)? {
-        true => Trace::silent(),
-        false => open(&arguments.bad)?,
-    };
+    let good = open(&arguments.good, false)?;
+    // A machine that died before its first event still leaves paths.
+    let bad = open(&arguments.bad, recorded.is_some())?;
     let compared = |from_init| {
         let options = CompareOptions { program: arguments.program.clone(), from_init };
         compare((&shown(&arguments.good), &good), (&shown(&arguments.bad), &bad), &options)
@@ -116,17 +114,6 @@ impl RecordedPaths {
     }
 }
 
-/// Whether a log has no event and no crash: a machine that died before its first event still leaves paths.
-fn is_silent(log: &Path) -> Result<bool> {
-    if is_stdio(log) {
-        return Ok(false);
-    }
-    let mut start = Vec::new();
-    let mut file = inputs::open(log).map_err(|error| about(log, system(&error)))?;
-    file.by_ref().take(LOOKED_AT).read_to_end(&mut start).map_err(|error| about(log, system(&error)))?;
-    Ok(start.is_empty() || may_be(&start) && !is_strace(&start) && log::all(log)?.is_none())
-}
-
 fn image(kernel: &Path) -> Result<Image> {
     Image::open(kernel, &IndexCache::of_user()).map_err(|error| about(kernel, error))
 }
@@ -143,8 +130,8 @@ fn read_paths(path: &Path) -> Result<Paths> {
     Ok(paths)
 }
 
-/// The run that a file tells of.
-fn open(path: &Path) -> Result<Trace> {
+/// The run that a file tells of; `silent`: a log may have neither an event nor a crash.
+fn open(path: &Path, silent: bool) -> Result<Trace> {
     let failed = |error: std::io::Error| about(path, system(&error));
     if is_stdio(path) {
         let bytes = kwab::model::memory::read_stream(std::io::stdin().lock()).map_err(failed)?;
@@ -160,11 +147,15 @@ fn open(path: &Path) -> Result<Trace> {
         file.read_to_end(&mut start).map_err(failed)?;
         return Ok(of_strace(&start));
     }
-    if may_be(&start)
-        && let Some(dumps) = log::all(path)?
-    {
-        // A program that crashes cuts a log into dumps; the run goes on behind it.
-        return of_dumps(dumps.into_iter().map(|dump| Ok(Dump::load(log::opened(path, dump)?, Depth::Export))));
+    if may_be(&start) {
+        let dumps = if silent && start.is_empty() { None } else { log::all(path)? };
+        if let Some(dumps) = dumps {
+            // A program that crashes cuts a log into dumps; the run goes on behind it.
+            return of_dumps(dumps.into_iter().map(|dump| Ok(Dump::load(log::opened(path, dump)?, Depth::Export))));
+        }
+        if silent {
+            return Ok(Trace::silent());
+        }
     }
     of_dumps([open_dump(path, 1, Depth::Export)])
 }
