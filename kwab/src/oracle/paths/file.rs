@@ -11,8 +11,11 @@ const HEAD: &str = "kwab-paths 2";
 const FIRST_HEAD: &str = "kwab-paths 1";
 /// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
 const LONGEST_BLOCK: u32 = 8192;
-/// Bytes of all blocks: a few times the code of a kernel, whatever a file claims.
+/// Bytes of all blocks, whatever a file claims: a few times the code of a kernel, and of a short file a few times what
+/// its lines have. A block of a line of 22 bytes has about 20.
 const MOST_CODE: u64 = 64 << 20;
+const LEAST_CODE: u64 = 1 << 20;
+const CODE_PER_BYTE: u64 = 4;
 
 /// Exceptions of a thread before its first call that are looked at.
 const MOST_FIRST: usize = 4096;
@@ -36,6 +39,8 @@ pub struct Paths {
     pub(super) ended: Option<u64>,
     /// Visits that were read.
     visits: u32,
+    /// Bytes of the recording.
+    pub(super) length: u64,
     /// What is known to be missing, for people.
     pub gaps: Vec<String>,
 }
@@ -83,7 +88,7 @@ impl Paths {
         if ![HEAD, FIRST_HEAD].map(|head| Some(head.as_bytes())).contains(&lines.next()) {
             return Err(NoPaths);
         }
-        let mut paths = Self::default();
+        let mut paths = Self { length: text.len() as u64, ..Self::default() };
         let (mut damaged, mut code) = (0u64, 0u64);
         let mut is_full = false;
         for line in lines.filter(|line| !line.is_empty()) {
@@ -109,8 +114,9 @@ impl Paths {
                 let bytes: u32 = words.next()?.parse().ok()?;
                 *code += u64::from(bytes.min(LONGEST_BLOCK));
                 // A block too many keeps its number, and nothing of it is looked at.
-                self.blocks.push((address, if *code > MOST_CODE { 0 } else { bytes.min(LONGEST_BLOCK) }));
-                (*code <= MOST_CODE && bytes <= LONGEST_BLOCK).then_some(())?;
+                let most = MOST_CODE.min(LEAST_CODE + CODE_PER_BYTE * self.length);
+                self.blocks.push((address, if *code > most { 0 } else { bytes.min(LONGEST_BLOCK) }));
+                (*code <= most && bytes <= LONGEST_BLOCK).then_some(())?;
             }
             "p" => {
                 let blocks = words.map(|word| {
@@ -235,11 +241,14 @@ mod tests {
     }
 
     #[test]
-    fn blocks_that_claim_more_code_than_a_kernel_has_are_not_looked_at() {
+    fn blocks_that_claim_more_code_than_their_lines_tell_of_are_not_looked_at() {
         let text = format!("kwab-paths 1\n{}", "b ffff8000 8192\n".repeat(8200));
         let paths = Paths::of(text.as_bytes()).expect("a recording");
         assert_eq!(paths.blocks.len(), 8200);
-        assert_eq!(paths.blocks.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>(), MOST_CODE);
-        assert_eq!(paths.gaps, ["damage in 8 lines of the recording of paths"]);
+        let most = LEAST_CODE + CODE_PER_BYTE * text.len() as u64;
+        let kept = paths.blocks.iter().map(|(_, bytes)| u64::from(*bytes)).sum::<u64>();
+        assert_eq!(kept, most / 8192 * 8192);
+        let left_out = 8200 - kept / 8192;
+        assert_eq!(paths.gaps, [format!("damage in {} of the recording of paths", count(left_out, "line", "lines"))]);
     }
 }

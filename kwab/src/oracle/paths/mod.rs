@@ -6,11 +6,11 @@
 //!  pairs of calls that the comparison aligned ─────────────────┘
 //! ```
 //!
-//! A deterministic machine takes the same path until the first line that the change decides. Of each pair of calls up
-//! to the first difference the places are compared as sets; what also differs between two runs of the good build is
-//! noise. The function that holds the first place of one run only is where the paths part. Code without a branch
-//! cannot part, so functions that ran just before it are suspected too, and after them functions by how few calls with
-//! right answers they ran in.
+//! A deterministic machine takes the same path until the first line that the change decides. Of each pair of calls that
+//! ended before the first difference the places are compared as sets, and where these differ in the order of all their
+//! turns; what also differs between two runs of the good build is noise. The function that holds the first place of one
+//! run only is where the paths part. Code without a branch cannot part, so functions that ran just before it are
+//! suspected too, and after them functions by how few calls with right answers they ran in.
 
 mod file;
 mod part;
@@ -67,6 +67,10 @@ impl OracleReport {
             found = search.starts();
         }
         let behind = search.ranked(&found);
+        let spent = [search.good.is_spent(), search.bad.is_spent()];
+        for (side, _) in [&mut self.good, &mut self.bad].into_iter().zip(spent).filter(|(_, spent)| *spent) {
+            side.gaps.push("its paths list more code than a recording of that length has: some were cut".to_owned());
+        }
         self.partings = found.into_iter().map(|parting| parting.told).collect();
         self.behind = behind;
     }

@@ -99,19 +99,50 @@ impl Way {
 /// The address of an instruction and a line that it belongs to.
 type Instruction = (u64, CodeLine);
 
+/// Instructions that are looked at for each byte of a recording, and at least: those of a recording of our kernel are
+/// two or three, each time that a path is read.
+const STEPS_PER_BYTE: u64 = 16;
+const LEAST_STEPS: u64 = 4 << 20;
+/// Bytes of paths that are kept as places, for each byte of a recording and at least; one that is not is read again.
+const KEPT_PER_BYTE: u64 = 4;
+const LEAST_KEPT: u64 = 64 << 20;
+/// Bytes that a place of a path takes.
+const KEPT_PLACE: u64 = 64;
+
+/// Places of one path in the order of their turns; the recorder keeps 8,192 blocks.
+const MOST_TURNS: usize = 1 << 20;
+
 /// A run with the image of its kernel.
 pub(super) struct Resolver<'a> {
     image: &'a Image,
     pub paths: &'a Paths,
     blocks: HashMap<u32, Rc<[Instruction]>>,
     ways: HashMap<u32, Rc<Way>>,
+    /// Bytes that these take.
+    kept: u64,
+    /// Instructions that may still be looked at.
+    steps: u64,
     /// Lines that functions have moved down by since the good build.
     moved: HashMap<u32, i64>,
 }
 
 impl<'a> Resolver<'a> {
     pub(super) fn new(image: &'a Image, paths: &'a Paths) -> Self {
-        Self { image, paths, blocks: HashMap::new(), ways: HashMap::new(), moved: HashMap::new() }
+        let steps = LEAST_STEPS.saturating_add(STEPS_PER_BYTE.saturating_mul(paths.length));
+        let (blocks, ways) = (HashMap::new(), HashMap::new());
+        Self { image, paths, blocks, ways, kept: 0, steps, moved: HashMap::new() }
+    }
+
+    /// Whether paths were cut, since they list more code than a recording of that length does.
+    pub(super) fn is_spent(&self) -> bool {
+        self.steps == 0
+    }
+
+    /// The places of a block of a path; none when more was looked at than a recording of that length needs.
+    fn next(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
+        let places = self.block(block, functions);
+        self.steps = self.steps.saturating_sub(places.len().max(1) as u64);
+        if self.steps == 0 { Rc::new([]) } else { places }
     }
 
     /// A path of the run.
@@ -122,12 +153,16 @@ impl<'a> Resolver<'a> {
         let (mut way, mut counted) = (Way::default(), HashMap::new());
         let paths = self.paths;
         for (block, times) in paths.paths.get(path as usize).into_iter().flatten() {
-            for (at, place) in self.block(*block, functions).iter() {
+            for (at, place) in self.next(*block, functions).iter() {
                 way.ran((*at, self.in_good(*place)), *times, &mut counted);
             }
         }
         way.sleeps = way.functions.iter().any(|function| functions.name(*function) == SCHEDULE);
         let way = Rc::new(way);
+        self.kept += KEPT_PLACE * way.list.len() as u64;
+        if self.kept > LEAST_KEPT + KEPT_PER_BYTE * paths.length {
+            (self.ways, self.kept) = (HashMap::new(), KEPT_PLACE * way.list.len() as u64);
+        }
         self.ways.insert(path, way.clone());
         way
     }
@@ -137,11 +172,14 @@ impl<'a> Resolver<'a> {
         let paths = self.paths;
         let mut turns: Vec<CodeLine> = Vec::new();
         for block in paths.turns.get(&path)?.iter() {
-            for (_, place) in self.block(*block, functions).iter() {
+            for (_, place) in self.next(*block, functions).iter() {
                 let place = self.in_good(*place);
                 if turns.last() != Some(&place) {
                     turns.push(place);
                 }
+            }
+            if turns.len() > MOST_TURNS {
+                break;
             }
         }
         Some(turns)
@@ -223,7 +261,38 @@ impl<'a> Resolver<'a> {
 
 #[cfg(test)]
 mod tests {
+    use object::{Object as _, ObjectSection as _};
+
     use super::*;
+    use crate::symbols::IndexCache;
+
+    #[test]
+    fn paths_that_list_more_code_than_a_recording_has_are_cut_and_said_to_be() {
+        let program = std::env::current_exe().expect("this program");
+        let bytes = std::fs::read(&program).expect("read");
+        let elf = object::File::parse(&*bytes).expect("ELF");
+        let code = elf.section_by_name(".text").expect("code");
+        let image = Image::open(&program, &IndexCache::none()).expect("an image");
+        // A path of 4,000 times the same 8 KiB, and 200 of their kind: 25 KB a path that say 32 MB of code.
+        let rounds = " 0".repeat(4000);
+        let block = format!("b {:x} 8192\n", code.address() + code.size() / 2);
+        let text = format!("kwab-paths 2\n{block}{}", format!("p{rounds}\no{rounds}\n").repeat(200));
+        let paths = Paths::of(text.as_bytes()).expect("a recording");
+        assert_eq!((paths.paths.len(), paths.turns.len()), (200, 200), "{:?}", paths.gaps);
+        let (mut resolver, mut functions) = (Resolver::new(&image, &paths), Functions::default());
+        let places = resolver.block(0, &mut functions).len();
+        assert!(places > 1000, "{places} places");
+        let most = resolver.steps;
+        let mut looked_at = 0;
+        for path in 0..200 {
+            looked_at += resolver.way(path, &mut functions).list.len();
+            let turns = resolver.turns(path, &mut functions).expect("turns");
+            assert!(turns.len() <= MOST_TURNS + places);
+            looked_at += turns.len();
+        }
+        assert!(resolver.is_spent() && looked_at as u64 <= most, "{looked_at} of {most}");
+        assert!(resolver.kept <= LEAST_KEPT + KEPT_PER_BYTE * text.len() as u64);
+    }
 
     #[test]
     fn a_loop_runs_as_often_whether_an_interrupt_cut_one_of_its_rounds_or_not() {
