@@ -12,14 +12,17 @@ use super::death::Postmortem;
 use super::frame::printed_function;
 use crate::model::{Case, Located};
 use crate::symbols::{Finder, Image, IndexCache, LoadedImage};
+use crate::units;
 
 /// Images that are tried for one kernel or module.
 pub(super) const MOST_CANDIDATES: usize = 8;
 
 /// Addresses of one log that are compared with an image.
-const MOST_ADDRESSES: usize = 512;
-/// Load biases that are tried.
-const MOST_BIASES: usize = 16;
+const MOST_ADDRESSES: usize = 128;
+/// Load biases that are tried besides the one that the log says and none.
+const MOST_BIASES: usize = 4;
+/// Callers behind calls that prove an image.
+const PROOF: usize = 3;
 
 /// The addresses of a log that are of its kernel's code.
 struct Addresses {
@@ -33,9 +36,13 @@ struct Addresses {
 struct Fit {
     in_code: usize,
     all: usize,
-    /// Behind calls, of the callers in code; `None` where nothing can be compared.
-    behind_calls: Option<(usize, usize)>,
+    /// How many callers are behind calls, of those in code; `None` where nothing can be compared.
+    callers: Option<(usize, usize)>,
 }
+
+/// From the address that a log shows of a caller to the one that its call returns to: some kernels print the address of
+/// the call, or the last byte of it.
+const SHIFTS: [u64; 5] = [0, 1, 4, 5, 8];
 
 /// The image below what the user named that the addresses fit, where they fit it; `problems` says why others do not.
 pub(super) fn find(
@@ -65,6 +72,7 @@ pub(super) fn find(
         let Some((bias, fit)) = fits.max_by_key(|(_, fit)| fit.merit()) else { continue };
         if fit.is_enough() {
             problems.extend(image.remark());
+            problems.extend(fit.doubt(&image));
             return Some(LoadedImage::new(Arc::new(image), bias, None));
         }
         refused.push(format!("{} is not the image of this log: {}", image.name(), fit.in_words()));
@@ -88,8 +96,11 @@ fn biases(case: &Case<'_>, image: &Image) -> Vec<u64> {
     }
     let mut votes: Vec<(u64, usize)> = votes.into_iter().collect();
     votes.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
-    all.extend(votes.into_iter().map(|(bias, _)| bias).take(MOST_BIASES));
-    all.dedup();
+    for (bias, _) in votes.into_iter().take(MOST_BIASES) {
+        if !all.contains(&bias) {
+            all.push(bias);
+        }
+    }
     all
 }
 
@@ -116,30 +127,45 @@ impl Addresses {
         // Behind the last instruction of its code there may be a function that does not return.
         let returns = self.returns.iter().map(link).filter(|link| image.is_code(link.wrapping_sub(1)));
         let returns: Vec<u64> = returns.collect();
-        // Some kernels print the address of the call, or the last byte of it, not the one it returns to.
-        let shifts = [0_u64, 1, 4, 5, 8];
-        let behind = |shift: u64| {
-            let links: Vec<u64> = returns.iter().map(|link| link.wrapping_add(shift)).collect();
-            image.behind_calls(&links).map(|found| found.into_iter().filter(|behind| *behind).count())
-        };
-        let behind_calls = shifts.into_iter().filter_map(behind).max().zip(Some(returns.len()));
-        Fit { in_code: exact + returns.len(), all: self.exact.len() + self.returns.len(), behind_calls }
+        let shifted: Vec<u64> =
+            SHIFTS.iter().flat_map(|shift| returns.iter().map(|link| link.wrapping_add(*shift))).collect();
+        let mut fit = Fit { in_code: exact + returns.len(), all: self.exact.len() + self.returns.len(), callers: None };
+        // One of another place needs no look at its code.
+        if fit.is_in_code() && !returns.is_empty() {
+            let behind = |found: &[bool]| found.iter().filter(|behind| **behind).count();
+            let best = |found: Vec<bool>| found.chunks(returns.len()).map(behind).max();
+            fit.callers = image.behind_calls(&shifted).and_then(best).zip(Some(returns.len()));
+        }
+        fit
     }
 }
 
 impl Fit {
     /// Three quarters of the addresses lie in code, and three quarters of the callers behind calls.
     fn is_enough(&self) -> bool {
-        self.in_code * 4 >= self.all * 3 && self.behind_calls.is_none_or(|(behind, of)| behind * 4 >= of * 3)
+        self.is_in_code() && self.callers.is_none_or(|(behind, of)| behind * 4 >= of * 3)
+    }
+
+    fn is_in_code(&self) -> bool {
+        self.in_code * 4 >= self.all * 3
     }
 
     fn merit(&self) -> (usize, usize) {
-        (self.in_code, self.behind_calls.map_or(0, |(behind, _)| behind))
+        (self.in_code, self.callers.map_or(0, |(behind, _)| behind))
+    }
+
+    /// That the addresses are too few to prove the image, or of an architecture whose calls are not known here.
+    fn doubt(&self, image: &Image) -> Option<String> {
+        let behind = self.callers.map_or(0, |(behind, _)| behind);
+        let proof = || {
+            format!("{} behind calls of it, {PROOF} would be a proof", units::count(behind as u64, "caller", "callers"))
+        };
+        (behind < PROOF).then(|| format!("{} may not be the image of this log: {}", image.name(), proof()))
     }
 
     fn in_words(&self) -> String {
-        match self.behind_calls {
-            Some((behind, of)) if self.in_code * 4 >= self.all * 3 => {
+        match self.callers {
+            Some((behind, of)) => {
                 format!("{behind} of {of} callers are behind a call of it")
             }
             _ => format!("{} of {} addresses lie in its code", self.in_code, self.all),
