@@ -125,7 +125,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     let mut record =
         Record { seed: arguments.seed, listed: 0, left_out: BTreeMap::new(), not_reached: 0, rows: Vec::new() };
     let only = arguments.only.as_deref().unwrap_or_default();
-    let mut booted = Vec::new();
+    let mut built_in = Vec::new();
     for (number, mutant) in (0..).zip(all).filter(|(_, mutant)| mutant.file.starts_with(only)) {
         record.listed += 1;
         match built.left_out.get(&number) {
@@ -133,22 +133,27 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
                 let class = reason.split_once(": ").map_or(reason.as_str(), |(class, _)| class);
                 *record.left_out.entry(class.to_owned()).or_default() += 1;
             }
-            None if !baseline.reached.contains(&number) => record.not_reached += 1,
-            None => booted.push((number, mutant)),
+            None => {
+                record.not_reached += usize::from(!baseline.reached.contains(&number));
+                built_in.push((number, mutant));
+            }
         }
     }
-    ensure!(!booted.is_empty(), "the loads reach no mutant of a file whose path begins with {only}");
+    let reached = built_in.len() - record.not_reached;
+    ensure!(reached > 0, "the loads reach no mutant of a file whose path begins with {only}");
     if !arguments.json {
         let (jobs, unsteady) = (baseline.loads.jobs.len(), baseline.unsteady.join(", "));
         let dying = baseline.dying.iter().cloned().collect::<Vec<_>>().join(", ");
-        println!("{} mutants, {} reached; {jobs} loads in {:.0} s", record.listed, booted.len(), baseline.seconds);
+        println!("{} mutants, {reached} reached; {jobs} loads in {:.0} s", record.listed, baseline.seconds);
         println!("left out: {:?}; unsteady: {unsteady}; dying: {dying}", record.left_out);
     }
+    // Which mutants the loads come to moves by a few from run to run: it does not decide which the seed draws.
+    let mut sample = sample::order(built_in, arguments.seed);
+    sample.retain(|(number, _)| baseline.reached.contains(number));
     let session = Session { reach: Some(Reach::take(&baseline, &folder)?), baseline, kwab, folder };
     let (since, limit) = (Instant::now(), arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
     let ids = &arguments.id;
     let is_meant = |mutant: &Mutant| ids.is_empty() || ids.iter().any(|id| mutant.id() == *id);
-    let sample = sample::order(booted, arguments.seed);
     for (number, mutant) in sample.iter().filter(|(_, mutant)| is_meant(mutant)).take(arguments.count as usize) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {
             break;
