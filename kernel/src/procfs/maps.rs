@@ -12,19 +12,20 @@ use crate::fs::dev::split;
 use crate::mm::{AddressSpace, Backing, TAG_FILE, Vma, frames, pool};
 use crate::sched::breathe;
 use crate::task;
+use crate::task::kept::Keeping;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
-    let mut out = Vec::new();
+    let mut out = Lines::new();
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
         breathe();
     }
-    Ok(out)
+    Ok(out.text)
 }
 
 pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
-    let mut out = Vec::new();
+    let mut out = Lines::new();
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
@@ -56,16 +57,32 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
              FilePmdMapped:  {of_file:8} kB\n\
              Shared_Hugetlb: {pool_shared:8} kB\nPrivate_Hugetlb:{pool_private:8} kB\nSwap:                  0 kB\n"
         );
-        append(&mut out, text.as_bytes())?;
+        out.push(text.as_bytes())?;
     }
-    Ok(out)
+    Ok(out.text)
 }
 
-/// Texts of many mappings are long: where there is no room for more, there is an error.
-fn append(out: &mut Vec<u8>, text: &[u8]) -> Result<(), Errno> {
-    out.try_reserve(text.len()).map_err(|_| Errno::ENOMEM)?;
-    out.extend_from_slice(text);
-    Ok(())
+/// A text that is being made. That of many mappings is long: where there is no room for more, there is an error, and
+/// what it takes counts for its process.
+struct Lines {
+    text: Vec<u8>,
+    kept: Keeping,
+}
+
+impl Lines {
+    fn new() -> Self {
+        Self { text: Vec::new(), kept: Keeping::new(0) }
+    }
+
+    fn push(&mut self, more: &[u8]) -> Result<(), Errno> {
+        let before = self.text.capacity();
+        self.text.try_reserve(more.len()).map_err(|_| Errno::ENOMEM)?;
+        if self.text.capacity() != before {
+            self.kept.change(self.text.capacity());
+        }
+        self.text.extend_from_slice(more);
+        Ok(())
+    }
 }
 
 /// The range at or above `at`, copied so that its name is made without the map's lock; moves `at` behind it.
@@ -80,10 +97,10 @@ const PAGES_PER_LOOK: usize = 4096;
 /// The longest text: more is ENOMEM rather than cut.
 const LONGEST: usize = 1 << 21;
 
-fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
+fn line(out: &mut Lines, vma: &Vma) -> Result<(), Errno> {
     // Many programs may do this at once.
     frames::spare()?;
-    if out.len() >= LONGEST {
+    if out.text.len() >= LONGEST {
         return Err(Errno::ENOMEM);
     }
     let right = |right, letter| if vma.prot.has(right) { letter } else { '-' };
@@ -111,7 +128,7 @@ fn line(out: &mut Vec<u8>, vma: &Vma) -> Result<(), Errno> {
         escape(&mut text, &name, b"\n");
     }
     text.push(b'\n');
-    append(out, &text)
+    out.push(&text)
 }
 
 fn name_of(vma: &Vma) -> Vec<u8> {

@@ -1,6 +1,7 @@
-//! Kernel memory that a thread's call keeps while it sleeps, for the OOM killer's choice.
+//! Kernel memory that a thread's call keeps while it sleeps or others run, for the OOM killer's choice.
 //!
-//! Only calls that may keep several pages say so: a copy of a large packet, a list of thousands of descriptors.
+//! Only calls that may keep several pages say so: a copy of a large packet, a list of thousands of descriptors, a text
+//! of thousands of mappings that is being made.
 
 use core::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
@@ -28,6 +29,11 @@ impl Keeping {
         let pages = (bytes / PAGE_SIZE) as u32;
         current().kept.0.fetch_add(pages, Relaxed);
         Self(pages)
+    }
+
+    /// It keeps `bytes` from now on.
+    pub fn change(&mut self, bytes: usize) {
+        *self = Self::new(bytes);
     }
 }
 

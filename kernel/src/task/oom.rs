@@ -1,6 +1,7 @@
 //! The OOM killer: chooses the process whose end frees most memory.
 
 use alloc::sync::Arc;
+use core::sync::atomic::{AtomicBool, Ordering};
 
 use kernel_logic::signal::sig;
 use kwab_format::record::{CauseKind, Reason};
@@ -25,17 +26,20 @@ pub fn out_of_memory(refusals: u32) -> bool {
     if me.process.life.is_ending() {
         return false;
     }
-    let dying = tree::find_process(|p| (p.life.is_ending() && !p.is_zombie()).then_some(()));
-    if dying.is_some() {
-        // Memory is on the way.
-        sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
-        return true;
+    let Some(choice) = Choice::begin() else { return wait() };
+    match is_helped(refusals) {
+        Some(Help::Free) => return true,
+        Some(Help::OnTheWay) => return wait(),
+        None => {}
     }
-    // A process may have ended and given its memory back since the caller was refused: then no other needs to.
-    if refusals < MOST_REFUSALS && frames::can_resolve_a_fault() {
-        return true;
+    let chosen = choose();
+    // That took its time: processes may have ended meanwhile, those that are chosen first before all.
+    match is_helped(refusals) {
+        Some(Help::Free) => return true,
+        Some(Help::OnTheWay) => return wait(),
+        None => {}
     }
-    let Some(victim) = choose() else {
+    let Some(victim) = chosen else {
         let free = frames::free();
         let message = format_args!("Out of memory and no killable processes: {free} free pages");
         trace::die(CauseKind::OUT_OF_MEMORY, Reason::KERNEL_CRASH, message)
@@ -45,11 +49,50 @@ pub fn out_of_memory(refusals: u32) -> bool {
         log::warn!("Out of memory: killed process {} ({}), {size} KiB resident", victim.pid, Comm(&victim));
     }
     victim.begin_end(Ended::Killed { signal: sig::KILL, core: false });
+    drop(choice);
     if victim.pid == me.pid() {
         return false;
     }
+    wait()
+}
+
+fn wait() -> bool {
     sleep_until(machine::time::now() + PATIENCE, sched::Sleep::Uninterruptible).ok();
     true
+}
+
+/// The right to choose: one thread at a time has it, since one victim is enough for all that were refused.
+struct Choice;
+
+static IS_CHOOSING: AtomicBool = AtomicBool::new(false);
+
+impl Choice {
+    fn begin() -> Option<Self> {
+        (!IS_CHOOSING.swap(true, Ordering::Acquire)).then_some(Self)
+    }
+}
+
+impl Drop for Choice {
+    fn drop(&mut self) {
+        IS_CHOOSING.store(false, Ordering::Release);
+    }
+}
+
+/// Why no process needs to be ended.
+enum Help {
+    /// There is memory again.
+    Free,
+    /// A process that ends gives its memory back.
+    OnTheWay,
+}
+
+/// Whether memory has come, or comes, without a choice.
+fn is_helped(refusals: u32) -> Option<Help> {
+    if tree::find_process(|p| (p.life.is_ending() && !p.is_zombie()).then_some(())).is_some() {
+        return Some(Help::OnTheWay);
+    }
+    // A process may have ended and given its memory back since the caller was refused: then no other needs to.
+    (refusals < MOST_REFUSALS && frames::can_resolve_a_fault()).then_some(Help::Free)
 }
 
 /// Refusals that free memory is believed against: what is missing may be a block of several frames.
@@ -85,15 +128,15 @@ fn choose() -> Option<Arc<Process>> {
 
 /// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, its
 /// descriptors and files without a name behind them, what waits in its pipes and sockets, its threads' stacks and what
-/// their calls keep. Every process of a user besides root also answers for what that user has in flight through
-/// sockets, which no descriptor leads to.
+/// their calls keep. Pages of files with a name stay where they are. Every process of a user besides root also answers
+/// for what that user has in flight through sockets, which no descriptor leads to.
 fn footprint(process: &Process) -> u64 {
     let Some(thread) = process.threads.first() else { return 0 };
     let (mut pages, mut contents, mut nameless) = (0, 0, 0);
     if let Some(mm) = thread.mm() {
         let resident = mm.resident();
         let held = mm.held();
-        contents = resident.file + resident.shmem;
+        contents = resident.shmem;
         nameless = held.contents;
         pages += resident.anonymous + mm.space.table_frames() as u64 + held.ranges;
     }
