@@ -267,7 +267,7 @@ impl Recogniser {
         }
         let found = linux::find(&half.text)?;
         let Some(number) = half.opened else {
-            let whole = Stripped { caller: half.caller, ns: half.ns, text: &half.text, prefix: 0 };
+            let whole = Stripped { caller: half.caller, ns: half.ns, comm: None, text: &half.text, prefix: 0 };
             let at = self.stream(half.caller);
             let role = self.linux_head(at, &whole, &half.text, half.first)?;
             self.open.last_mut()?.builder.report.last = position;
@@ -571,6 +571,7 @@ impl Recogniser {
             && position.line.saturating_sub(cut.line) <= CUT_REACH
             && (caller == line.caller || caller.is_none())
         {
+        builder.printer = line.comm.map(words::text);
             builder.report.first = cut;
         }
     }
@@ -603,6 +604,10 @@ impl Recogniser {
             // Its stack came after a later report was given out.
             self.number += 1;
             builder.report.number = self.number;
+        // A stall is printed by the task that the detector interrupted.
+        if !builder.report.class.is_stall() {
+            builder.report.comm = builder.report.comm.take().or(builder.printer.take());
+        }
         }
         let untold = matches!(builder.report.class, Class::Warning | Class::Oops);
         if open.orphan && untold && (located || !builder.report.registers.is_empty()) {
