@@ -343,3 +343,25 @@ fn what_stands_behind_the_end_of_a_stack_tells_of_what() {
     );
     assert_eq!((registers.class, registers.cpu), (Class::SoftLockup, Some(5)));
 }
+/// Shapes: a page that lost the ends of lines; two lines in one behind blanks
+#[test]
+fn a_report_without_ends_of_lines_is_read() {
+    let page = only(
+        "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 Modules \
+         linked in: a(-) b CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 Hardware name: X/Y, BIOS 02/23/2009 00000000 \
+         Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]\n",
+    );
+    assert_eq!((page.class, page.cpu, page.comm.as_deref()), (Class::Warning, Some(1), Some("rm")), "{page:#?}");
+    let typed = only(
+        "Unable to handle kernel NULL pointer dereference at virtual address 00000014 *pde = 00000000 Oops: 0000 \
+         CPU: 3 EIP: 0010:[] EFLAGS: 00210213 eax: 00000000 ebx: c6155c6c ecx: 00000038 edx: 00000000 esi: c672f000\n",
+    );
+    assert_eq!((typed.class, typed.cpu), (Class::NullDeref, Some(3)), "{typed:#?}");
+    let bug = only(
+        "[49762.1] x\n[49762.145406] ------------[ cut here ]------------      [49762.145409] Kernel BUG at \
+         demo_all.constprop.0+0x22f/0x2b0 [demo] [verbose debug info unavailable]\n\
+         [49762.145426] invalid opcode: 0000 [#1] SMP         [49762.145431] CPU: 27 PID: 52 Comm: rm Not tainted 5.13.7\n\
+         [49762.145437] RIP:  0010:demo_all.constprop.0+0x22f/0x2b0 [demo]\n",
+    );
+    assert_eq!((bug.class, bug.function.as_deref(), bug.cpu), (Class::Bug, Some("demo_all"), Some(27)), "{bug:#?}");
+}
