@@ -351,6 +351,21 @@ fn a_report_without_ends_of_lines_is_read() {
          linked in: a(-) b CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 Hardware name: X/Y, BIOS 02/23/2009 00000000 \
          Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]\n",
     );
+/// Shape: the command `bt` of crash(8) below the line of the oops
+#[test]
+fn the_backtrace_of_crash_tells_the_task_and_the_function() {
+    let report = only(
+        "BUG: unable to handle kernel NULL pointer dereference at 0000000000000010\n\
+         PID: 191  TASK: ffff9780a738af70  CPU: 16  COMMAND: \"demo:[2:INIT]\"\n\
+         \x20#0 [ffff97743cb5f9f8] machine_kexec at ffffffff9666178a\n\
+         \x20#3 [ffff97743cb5fb40] oops_end at ffffffff96d18738\n\
+         \x20#9 [ffff97743cb5fcb0] page_fault at ffffffff96d17758\n    [exception RIP: strchr]\n\
+         \x20   RIP: ffffffff96954850  RSP: ffff97743cb5fd60  RFLAGS: 00010202\n\
+         #10 [ffff97743cb5fd60] demo_show at ffffffff968dbbb5\n#11 [ffff97743cb5fdc0] demo_seq at ffffffff968dbbff\n",
+    );
+    assert_eq!((report.cpu, report.comm.as_deref()), (Some(16), Some("demo:[2:INIT]")), "{report:#?}");
+    assert_eq!(report.function.as_deref(), Some("demo_show"));
+}
     assert_eq!((page.class, page.cpu, page.comm.as_deref()), (Class::Warning, Some(1), Some("rm")), "{page:#?}");
     let typed = only(
         "Unable to handle kernel NULL pointer dereference at virtual address 00000014 *pde = 00000000 Oops: 0000 \
