@@ -45,6 +45,53 @@ pub fn is_entry(symbol: &str) -> bool {
     ENTRIES.iter().any(|entry| symbol.starts_with(entry))
 }
 
+/// Functions by which the kernel dies of a trap: in a stack they stand above the entry of that trap.
+const DEATHS: &[&str] =
+    &["panic", "vpanic", "die", "__die", "oops_end", "die_kernel_fault", "page_fault_oops", "no_context"];
+
+/// Entries of traps, by the beginnings of their names.
+const TRAPS: &[&str] = &[
+    "el1h_64_sync",
+    "el1_sync",
+    "el1_da",
+    "el1_ia",
+    "el1_undef",
+    "el1_dbg",
+    "__dabt_svc",
+    "__pabt_svc",
+    "__und_svc",
+    "asm_exc_",
+    "page_fault",
+    "async_page_fault",
+    "general_protection",
+    "invalid_op",
+    "divide_error",
+    "double_fault",
+    "error_entry",
+    "error_code",
+    "handle_exception",
+    "ret_from_exception",
+    "handle_page_fault",
+    "data_access_common_virt",
+    "program_check_common_virt",
+    "pgm_check_handler",
+];
+
+/// The frame behind the entry of the trap of which the kernel dies in this stack: what stands above it only reports.
+fn behind_trap(stack: &Stack) -> Option<usize> {
+    let named = |frame: &Frame, names: &[&str], whole: bool| {
+        let name = frame.symbol.as_deref().map(plain);
+        !frame.guess
+            && name.is_some_and(|name| names.iter().any(|known| name == *known || !whole && name.starts_with(known)))
+    };
+    let death = stack.frames.iter().rposition(|frame| named(frame, DEATHS, true))?;
+    let behind = &stack.frames[death..];
+    // Handlers of the trap have names like its entry: the last in a row counts.
+    let entry = behind.iter().position(|frame| named(frame, TRAPS, false))?;
+    let more = behind[entry..].iter().take_while(|frame| named(frame, TRAPS, false)).count();
+    Some(death + entry + more).filter(|at| *at < stack.frames.len())
+}
+
 /// Whether RCU's own thread is meant: its stack shows what the grace period waits for, not what a processor ran.
 pub fn is_of_rcu(comm: Option<&str>) -> bool {
     comm.is_some_and(|comm| matches!(comm, "rcu_preempt" | "rcu_sched" | "rcu_bh" | "rcu_tasks"))
@@ -60,7 +107,7 @@ fn candidates(stack: &Stack, stall: bool) -> impl Iterator<Item = &Frame> {
         });
         last.filter(|at| at + 1 < stack.frames.len()).map_or(0, |at| at + 1)
     } else {
-        0
+        behind_trap(stack).unwrap_or(0)
     };
     stack.frames[from..].iter().filter(named)
 }

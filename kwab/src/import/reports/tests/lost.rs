@@ -343,14 +343,39 @@ fn what_stands_behind_the_end_of_a_stack_tells_of_what() {
     );
     assert_eq!((registers.class, registers.cpu), (Class::SoftLockup, Some(5)));
 }
-/// Shapes: a page that lost the ends of lines; two lines in one behind blanks
+
+/// Shapes: a vendor's kernel on arm64 that names the task in front of every line; kernel/panic.c, arch/arm64/mm/fault.c
 #[test]
-fn a_report_without_ends_of_lines_is_read() {
-    let page = only(
-        "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 Modules \
-         linked in: a(-) b CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 Hardware name: X/Y, BIOS 02/23/2009 00000000 \
-         Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]\n",
+fn what_stands_above_the_trap_of_which_the_kernel_died_is_not_guilty() {
+    let mut log = String::new();
+    for frame in [
+        "show_stack",
+        "demo_notify_vendor",
+        "atomic_notifier_call_chain",
+        "panic",
+        "die",
+        "die_kernel_fault",
+        "do_page_fault",
+        "el1_abort",
+        "el1h_64_sync_handler",
+        "el1h_64_sync",
+        "demo_read_proc",
+        "vfs_read",
+    ] {
+        log += &format!("[  188.464444] [pid:97,cpu1,demo/0:3] {frame}+0x18/0x30\n");
+    }
+    let report = only(&log);
+    assert_eq!(report.function.as_deref(), Some("demo_read_proc"), "{report:#?}");
+    assert_eq!((report.cpu, report.comm.as_deref()), (Some(1), Some("demo/0:3")));
+    // Without a death the frames above an entry are what runs.
+    let alive = only(
+        "[    3.000001] Call Trace:\n[    3.000002]  dump_stack+0x63/0x81\n[    3.000003]  __warn+0xcb/0xf0\n\
+         [    3.000004]  demo_watch+0x22c/0x230\n[    3.000005]  asm_exc_page_fault+0x22/0x30\n\
+         [    3.000006]  demo_user+0x35/0x140\n",
     );
+    assert_eq!(alive.function.as_deref(), Some("demo_watch"));
+}
+
 /// Shape: the command `bt` of crash(8) below the line of the oops
 #[test]
 fn the_backtrace_of_crash_tells_the_task_and_the_function() {
@@ -366,6 +391,15 @@ fn the_backtrace_of_crash_tells_the_task_and_the_function() {
     assert_eq!((report.cpu, report.comm.as_deref()), (Some(16), Some("demo:[2:INIT]")), "{report:#?}");
     assert_eq!(report.function.as_deref(), Some("demo_show"));
 }
+
+/// Shapes: a page that lost the ends of lines; two lines in one behind blanks
+#[test]
+fn a_report_without_ends_of_lines_is_read() {
+    let page = only(
+        "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 Modules \
+         linked in: a(-) b CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 Hardware name: X/Y, BIOS 02/23/2009 00000000 \
+         Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]\n",
+    );
     assert_eq!((page.class, page.cpu, page.comm.as_deref()), (Class::Warning, Some(1), Some("rm")), "{page:#?}");
     let typed = only(
         "Unable to handle kernel NULL pointer dereference at virtual address 00000014 *pde = 00000000 Oops: 0000 \
