@@ -595,7 +595,7 @@ impl Recogniser {
         if let Some(frame) = &open.builder.report.location {
             self.last_location.clone_from(&frame.symbol);
         }
-        let of_program = open.of_program || open.is_of_go_program();
+        let of_program = open.of_program || open.is_of_go_program() || open.is_of_rust_program();
         let mut builder = open.builder;
         if let (Some(Caller::Cpu(cpu)), false) = (builder.caller, builder.report.class.is_stall()) {
             builder.report.cpu.get_or_insert(cpu);

@@ -122,3 +122,17 @@ impl Open {
             && !names.any(|name| kernels.iter().any(|kernel| name.contains(kernel)))
     }
 }
+    /// Whether the panic of a program in Rust printed it: a kernel has `core` alone, and no standard library.
+    pub(super) fn is_of_rust_program(&self) -> bool {
+        const RUNTIME: [&str; 4] =
+            ["std::rt::lang_start", "std::panicking::", "test::run_test", "std::sys::backtrace::"];
+        let mut frames = self.builder.report.stacks.iter().flat_map(|stack| &stack.frames);
+        self.builder.report.family == "generic"
+            && frames.any(|frame| {
+                let of_library =
+                    frame.source.as_ref().is_some_and(|(file, _)| file.contains("library/std/src/panicking.rs"));
+                let name = frame.symbol.as_deref().unwrap_or_default();
+                of_library || RUNTIME.iter().any(|known| name.starts_with(known))
+            })
+    }
+

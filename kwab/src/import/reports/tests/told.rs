@@ -160,3 +160,20 @@ fn a_sentence_about_a_failure_is_none() {
     let behind = "stack overflow\nrip=0xffffffff80001234 rsp=0xffffffff80009000 rbp=0x0\n";
     assert_eq!(reports(behind).len(), 1);
 }
+
+/// Shape: the log of `cargo test` with `RUST_BACKTRACE=1`
+#[test]
+fn the_backtrace_of_a_program_in_rust_is_no_crash_of_a_kernel() {
+    let frames = |library: &str| {
+        format!(
+            "assertion `left == right` failed\n  left: 1\n right: 2\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n\
+             \x20            at {library}/panicking.rs:689:5\n   1: core::panicking::panic_fmt\n\
+             \x20            at /rustc/5980/library/core/src/panicking.rs:80:14\n   2: demo::mm::unmap\n\
+             \x20            at ./src/mm.rs:34:5\n   3: demo::mm::exit\n             at ./src/mm.rs:90:5\n"
+        )
+    };
+    let program = reports(&frames("/rustc/5980/library/std/src"));
+    assert!(program.iter().all(|report| report.of_program), "{program:#?}");
+    let kernel = reports(&frames("./src/lang"));
+    assert!(kernel.iter().any(|report| !report.of_program), "{kernel:#?}");
+}
