@@ -54,7 +54,15 @@ fn frames_of_a_report_alone_open_it() {
     let tasks = "[    9.000001] task:demo            state:S stack:0     pid:7\n[    9.000002] Call Trace:\n\
                  [    9.000003]  <TASK>\n[    9.000004]  __schedule+0x310/0x8c0\n[    9.000005]  demo_wait+0x5d/0xd0\n";
     assert!(reports(tasks).is_empty(), "{:#?}", reports(tasks));
-    for prose in ["we are in panic+0x10 now", "? kasan_report+0x10/0x20", "demo: calls __warn+0x1/0x2 and goes on"] {
+    for prose in [
+        "| \"kernel BUG at <file>:<line>\" | `demo` |",
+        "| Oops:Oops:#[##]           | 0          | 6          |",
+        "| BUG:demo_of_a_list         | 0          | 6          |",
+        "FATAL ERROR",
+        "we are in panic+0x10 now",
+        "? kasan_report+0x10/0x20",
+        "demo: calls __warn+0x1/0x2 and goes on",
+    ] {
         assert!(reports(prose).is_empty(), "{prose}{:#?}", reports(prose));
     }
 }
@@ -413,4 +421,34 @@ fn a_report_without_ends_of_lines_is_read() {
          [49762.145437] RIP:  0010:demo_all.constprop.0+0x22f/0x2b0 [demo]\n",
     );
     assert_eq!((bug.class, bug.function.as_deref(), bug.cpu), (Class::Bug, Some("demo_all"), Some(27)), "{bug:#?}");
+}
+
+/// Shapes: the table above a report of the kernel test robot; the assertion of a file system above its `BUG()`; an oops
+/// in a softirq
+#[test]
+fn what_stands_before_a_report_and_behind_its_softirq_is_not_it() {
+    let robot = only(
+        "+----------------------+------------+\n| Oops:Oops:#[##]      | 0          | 6          |\n\
+         | Kernel_panic-not_syncing:Fatal_exception | 0 | 6 |\n\n\
+         [    1.770141][    T1] BUG: unable to handle page fault for address: fffba000\n\
+         [    1.772326][    T1] Oops: Oops: 0002 [#1]\n\
+         [    1.772326][    T1] CPU: 0 UID: 0 PID: 1 Comm: demo Not tainted 6.18.0 #1\n\
+         [    1.772326][    T1] EIP: demo_set (demo/string_32.h:168 demo/lib.c:17)\n",
+    );
+    assert_eq!((robot.class, robot.comm.as_deref()), (Class::PageFault, Some("demo")), "{robot:#?}");
+    let asserted = only(
+        "assertion failed: !demo, in fs/demo/disk.c:1103\n------------[ cut here ]------------\n\
+         kernel BUG at fs/demo/tree.h:3664!\nInternal error: Oops - BUG: 00000000f2000800 [#1] PREEMPT SMP\n\
+         CPU: 1 PID: 3035 Comm: demo Not tainted 6.0.0 #0\npc : assertfail+0x28/0x2c\nCall trace:\n\
+         \x20assertfail+0x28/0x2c\n demo_open+0x10/0x20\n",
+    );
+    assert_eq!((asserted.family.as_str(), asserted.class, asserted.cpu), ("linux", Class::Bug, Some(1)));
+    assert_eq!(asserted.function.as_deref(), Some("demo_open"), "{asserted:#?}");
+    assert!(asserted.notes.iter().any(|note| note.contains("!demo")), "{asserted:#?}");
+    let softirq = only(
+        "BUG: unable to handle page fault for address: ffffffffc00eb920\nOops: 0000 [#1] PREEMPT SMP\n\
+         CPU: 1 PID: 0 Comm: swapper/1 Not tainted 5.9.0 #4\nRIP: 0010:rcu_cblist_dequeue+0x12/0x30\nCall Trace:\n\
+         \x20<IRQ>\n rcu_core+0x1b1/0x860\n __do_softirq+0xfe/0x326\n </IRQ>\n demo_idle+0x10/0x20\n",
+    );
+    assert_eq!(softirq.function.as_deref(), Some("rcu_cblist_dequeue"), "{softirq:#?}");
 }
