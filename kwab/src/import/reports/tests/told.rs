@@ -217,6 +217,12 @@ fn the_death_of_a_trusted_application_or_of_a_task_is_told_with_its_place() {
          \x20 12: RIP  - 0000000140006384, CS  - 0000000000000018, RFLAGS - 0000000000010046\n",
     );
     assert_eq!((port.family.as_str(), port.cpu, port.ip), ("edk2", Some(1), Some(0x1_4000_6384)));
+    let cut = only(
+        "\t  x28: 0x0000000000000000 fp:  0xfffffe701a63b660  lr:  0x30ae7e002e2ed61c  sp:  0xfffffe701a63b640\n\
+         \t  pc:  0xfffffe002e414d9c cpsr: 0x20401208         esr: 0x0000000096000006  far: 0x0000000000000068\n\n\
+         Debugger message: panic\nMemory ID: 0x6\n",
+    );
+    assert_eq!((cut.family.as_str(), cut.ip, cut.fault_address), ("xnu", Some(0xffff_fe00_2e41_4d9c), Some(0x68)));
     let newest_first = only(
         "2024-01-04T21:52:37\tNotice\tkernel\tvpanic() at vpanic+0x151/frame 0xfffffe00107d62e0\t\n\
          2024-01-04T21:52:37\tNotice\tkernel\tpanic: page fault\t\n\
