@@ -38,6 +38,8 @@ pub struct Builder {
     pub report: Report,
     /// Who prints it.
     pub caller: Option<Caller>,
+    /// The task that prints it, where every line names one.
+    pub printer: Option<String>,
     /// The headline with placeholders.
     pub title: String,
     /// What the placeholders stand for.

@@ -321,12 +321,13 @@ pub(super) fn mentions(line: &[u8]) -> Option<Class> {
     (!HEALTHY.iter().any(|word| lower.contains(word))).then_some(*class)
 }
 
-/// Whether a deadly line is nothing but a title in the letters of a sentence, as prose has above a paragraph.
+/// Whether a deadly line is nothing but a title in the letters of a sentence, as prose has above a paragraph, or the
+/// two words with which programs die as well.
 pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
     let plain = line.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-'));
     // A kernel that says no more than the others does so of these.
     let prose = matches!(class, Class::PageFault | Class::GeneralProtection);
-    prose && plain && line.iter().any(u8::is_ascii_lowercase)
+    prose && plain && line.iter().any(u8::is_ascii_lowercase) || line.eq_ignore_ascii_case(b"fatal error")
 }
 
 /// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin,

@@ -10,6 +10,7 @@
 //! | `foo (fs/x.c:12)` | `decode_stacktrace.sh` |
 //! | `<ffffffff80160b33>{foo+21}` | x86-64 in Linux 2.6 |
 //! | `[foo+34/224] [bar+203/272]` | klogd of Linux 2.4 |
+//! | `#3 [ffff9774ac03fb40] foo at ffffffff96d18738` | `bt` of crash(8) |
 //! | `[<c0133793>] [<c0133c16>]`, `0xffffffffa0001234` | kernels without symbols, generated code |
 
 use super::report::Frame;
@@ -30,7 +31,7 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
         .map_or(line, <[u8]>::trim_ascii_start);
     // A web page took the address in angle brackets for a tag.
     let line = line.strip_prefix(b"[] ").unwrap_or(line);
-    if let Some(frame) = arm(line) {
+    if let Some(frame) = arm(line).or_else(|| of_crash(line)) {
         return vec![frame];
     }
     let braced = braced(line);
@@ -49,6 +50,16 @@ pub fn frames(line: &[u8], inside: bool) -> Vec<Frame> {
         return vec![frame];
     }
     if inside { bare(line) } else { Vec::new() }
+}
+
+/// `#3 [ffff9774ac03fb40] foo at ffffffff96d18738`: the command `bt` of crash(8).
+fn of_crash(line: &[u8]) -> Option<Frame> {
+    let (_, rest) = super::words::dec(line.strip_prefix(b"#")?)?;
+    let (_, rest) = address(rest.trim_ascii_start())?;
+    let rest = rest.trim_ascii_start();
+    let end = rest.iter().position(|byte| !is_symbol_byte(*byte)).filter(|end| *end > 0)?;
+    let (address, _) = hex(rest[end..].strip_prefix(b" at ")?)?;
+    Some(Frame { address: Some(address), symbol: Some(text(&rest[..end])), ..Frame::default() })
 }
 
 /// `<ffffffff80160b33>{foo+21} <ffffffff80154db0>{bar+85}` of Linux 2.6 on x86-64.
@@ -347,6 +358,8 @@ mod tests {
             " <IRQ>  [<ffffffff8107888e>] ? foo_bar+0x7e/0xd0",
             "[<ffffffff80160b33>] <ffffffff80160b33>{foo_bar+21}",
             "[foo_bar+34/224] [other+203/272]",
+            " #3 [ffff9774ac03fb40] foo_bar at ffffffff96d18738",
+            "#10 [ffff9774ac03fd60] foo_bar at ffffffff96d18738 [mod]",
         ] {
             assert_eq!(first(line).symbol.as_deref(), Some("foo_bar"), "{line}");
         }

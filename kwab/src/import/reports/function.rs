@@ -45,13 +45,67 @@ pub fn is_entry(symbol: &str) -> bool {
     ENTRIES.iter().any(|entry| symbol.starts_with(entry))
 }
 
+/// Functions by which the kernel dies of a trap: in a stack they stand above the entry of that trap.
+const DEATHS: &[&str] =
+    &["panic", "vpanic", "die", "__die", "oops_end", "die_kernel_fault", "page_fault_oops", "no_context"];
+
+/// Entries of traps, by the beginnings of their names.
+const TRAPS: &[&str] = &[
+    "el1h_64_sync",
+    "el1_sync",
+    "el1_da",
+    "el1_ia",
+    "el1_undef",
+    "el1_dbg",
+    "__dabt_svc",
+    "__pabt_svc",
+    "__und_svc",
+    "asm_exc_",
+    "page_fault",
+    "async_page_fault",
+    "general_protection",
+    "invalid_op",
+    "divide_error",
+    "double_fault",
+    "error_entry",
+    "error_code",
+    "handle_exception",
+    "ret_from_exception",
+    "handle_page_fault",
+    "data_access_common_virt",
+    "program_check_common_virt",
+    "pgm_check_handler",
+];
+
+/// The frame behind the entry of the trap of which the kernel dies in this stack: what stands above it only reports.
+fn behind_trap(stack: &Stack) -> Option<usize> {
+    let named = |frame: &Frame, names: &[&str], whole: bool| {
+        let name = frame.symbol.as_deref().map(plain);
+        !frame.guess
+            && name.is_some_and(|name| names.iter().any(|known| name == *known || !whole && name.starts_with(known)))
+    };
+    let death = stack.frames.iter().rposition(|frame| named(frame, DEATHS, true))?;
+    let behind = &stack.frames[death..];
+    // Handlers of the trap have names like its entry: the last in a row counts.
+    let entry = behind.iter().position(|frame| named(frame, TRAPS, false))?;
+    let more = behind[entry..].iter().take_while(|frame| named(frame, TRAPS, false)).count();
+    Some(death + entry + more).filter(|at| *at < stack.frames.len())
+}
+
+/// Whether a softirq begins with that frame: what stands behind it was only interrupted.
+fn is_softirq(frame: &Frame) -> bool {
+    const NAMES: [&str; 4] = ["__do_softirq", "handle_softirqs", "__softirqentry_text_start", "do_softirq"];
+    frame.symbol.as_deref().is_some_and(|name| NAMES.contains(&plain(name)))
+}
+
 /// Whether RCU's own thread is meant: its stack shows what the grace period waits for, not what a processor ran.
 pub fn is_of_rcu(comm: Option<&str>) -> bool {
     comm.is_some_and(|comm| matches!(comm, "rcu_preempt" | "rcu_sched" | "rcu_bh" | "rcu_tasks"))
 }
 
-/// The frames of a stack that may be guilty: named, not inlined, and of a stall only those that were interrupted.
-fn candidates(stack: &Stack, stall: bool) -> impl Iterator<Item = &Frame> {
+/// The frames of a stack that may be guilty: named, not inlined, of a stall only those that were interrupted, of all
+/// else none that were when the report names where it happened.
+fn candidates(stack: &Stack, stall: bool, located: bool) -> impl Iterator<Item = &Frame> {
     let named = |frame: &&Frame| frame.symbol.is_some() && !frame.inline;
     let from = if stall {
         let last = stack.frames.iter().rposition(|frame| {
@@ -60,9 +114,10 @@ fn candidates(stack: &Stack, stall: bool) -> impl Iterator<Item = &Frame> {
         });
         last.filter(|at| at + 1 < stack.frames.len()).map_or(0, |at| at + 1)
     } else {
-        0
+        behind_trap(stack).unwrap_or(0)
     };
-    stack.frames[from..].iter().filter(named)
+    let inner = move |frame: &&Frame| stall || !located || !is_softirq(frame);
+    stack.frames[from..].iter().take_while(inner).filter(named)
 }
 
 /// Chooses the guilty function of a report; `head` is the one that its first line names.
@@ -80,15 +135,17 @@ pub fn guilty(report: &Report, head: Option<&str>, link: Option<&str>) -> Option
     if report.location.is_none() {
         all.extend(link);
     }
+    let located = location.is_some_and(|frame| frame.symbol.is_some());
     let sure_names = all.len();
     if let Some(stack) = crash {
-        let sure = candidates(stack, stall).filter(|frame| !frame.guess);
+        let sure = candidates(stack, stall, located).filter(|frame| !frame.guess);
         all.extend(sure.filter_map(|frame| frame.symbol.as_deref()));
         // Of a task that waits the sure frames are the whole way to where it waits.
-        let waits = report.class.is_stall() && candidates(stack, stall).any(|frame| !frame.guess);
+        let waits = report.class.is_stall() && candidates(stack, stall, located).any(|frame| !frame.guess);
         // What is guessed above a sure frame is left over from calls that have returned.
-        let last = candidates(stack, stall).enumerate().filter(|(_, frame)| !frame.guess).last().map(|(at, _)| at);
-        let behind = candidates(stack, stall).skip(last.map_or(0, |at| at + 1));
+        let last =
+            candidates(stack, stall, located).enumerate().filter(|(_, frame)| !frame.guess).last().map(|(at, _)| at);
+        let behind = candidates(stack, stall, located).skip(last.map_or(0, |at| at + 1));
         let doubtful = behind.filter(|frame| frame.guess && !waits);
         all.extend(doubtful.filter_map(|frame| frame.symbol.as_deref()));
     }

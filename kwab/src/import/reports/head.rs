@@ -211,6 +211,11 @@ pub(super) fn title(text: &[u8]) -> Option<&[u8]> {
     (1..=6).contains(&signs).then(|| rest.trim_ascii_start())
 }
 
+/// Whether a line is the row of a table, which counts or explains the heads that it names: `Oops:#[##] | 0 | 6 |`.
+pub(super) fn is_row_of_table(text: &[u8]) -> bool {
+    text.ends_with(b"|") && has(text, b" | ")
+}
+
 /// Whether the first line of a report is told well enough to be one in a heading.
 pub(super) fn may_be_title(found: &linux::Found<'_, '_>) -> bool {
     use linux::heads::Part;

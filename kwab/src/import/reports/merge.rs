@@ -118,8 +118,11 @@ pub(super) fn later_stage(
     row: usize,
 ) {
     // A panic whose message is still to come says less than the line that comes instead.
+    let rest = dialect::read::is_rest(builder);
     let weak = matches!(builder.report.class, Class::Unknown)
         || std::mem::take(&mut builder.wants_message)
+        || rest
+        || dialect::read::wants_reason(builder)
         || builder.title == "{message}" && opening.title != "{message}";
     // `Exception vector: 6`, and behind it what the exception was.
     let vague = builder.report.class == Class::Exception && builder.title.starts_with("exception");
@@ -131,6 +134,9 @@ pub(super) fn later_stage(
     }
     if let Some(message) = captures.text("message") {
         builder.say("message", message.clone());
+        if rest {
+            builder.report.message.clone_from(&message);
+        }
         builder.note(message);
     }
     let _ = row;

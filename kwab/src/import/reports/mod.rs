@@ -267,7 +267,7 @@ impl Recogniser {
         }
         let found = linux::find(&half.text)?;
         let Some(number) = half.opened else {
-            let whole = Stripped { caller: half.caller, ns: half.ns, text: &half.text, prefix: 0 };
+            let whole = Stripped { caller: half.caller, ns: half.ns, comm: None, text: &half.text, prefix: 0 };
             let at = self.stream(half.caller);
             let role = self.linux_head(at, &whole, &half.text, half.first)?;
             self.open.last_mut()?.builder.report.last = position;
@@ -390,7 +390,7 @@ impl Recogniser {
     fn is_told_better(&self, at: usize, text: &[u8], position: LogPosition) -> bool {
         let Some(open) = self.open.get(at) else { return false };
         let Reader::Row(row) = open.reader else { return false };
-        if open.gives_way(text) && linux::find(text).is_some() {
+        if (open.gives_way(text) || open.is_reason_of(text)) && linux::find(text).is_some() {
             return true;
         }
         let near = position.line.saturating_sub(open.builder.report.first.line) <= 12 && !open.builder.has_stack();
@@ -424,6 +424,9 @@ impl Recogniser {
         let title = head::title(text);
         let text = title.unwrap_or(text);
         let found = linux::find(text).filter(|found| title.is_none() || head::may_be_title(found))?;
+        if head::is_row_of_table(text) {
+            return None;
+        }
         if let Some(open) = at.and_then(|at| self.open.get_mut(at)) {
             let fallback = found.head.title == "BUG: {message}" || found.head.title.starts_with("{kind}");
             // What only a deadly word has opened is prose beside the kernel's own count of its oopses.
@@ -449,7 +452,8 @@ impl Recogniser {
             }
             !rest
         });
-        let said = at.filter(|at| is_text_of(&self.open[*at].builder, &found, position));
+        let is_said = |open: &Open| is_text_of(&open.builder, &found, position) || open.is_reason_of(text);
+        let said = at.filter(|at| is_said(&self.open[*at]));
         let said = said.map(|at| self.open.remove(at).builder.report);
         let at = if said.is_some() { None } else { at };
         let mut builder = linux::open(&found, text, position);
@@ -476,7 +480,7 @@ impl Recogniser {
         let before = at.and_then(|at| self.open.get(at));
         let inside_linux = before.is_some_and(|open| open.reader == Reader::Linux && !open.builder.ended);
         let (opening, captures) = opening(&self.dialects, text, before.is_some(), self.linux)?;
-        if inside_linux || program::is_of_program(text) {
+        if inside_linux || program::is_of_program(text) || head::is_row_of_table(text) {
             return None;
         }
         let captures = captures.unwrap_or_default();
@@ -567,6 +571,7 @@ impl Recogniser {
         builder.report.number = self.number;
         builder.report.ns = line.ns;
         builder.caller = line.caller;
+        builder.printer = line.comm.map(words::text);
         if let Some((cut, caller)) = self.cut.take()
             && position.line.saturating_sub(cut.line) <= CUT_REACH
             && (caller == line.caller || caller.is_none())
@@ -594,10 +599,14 @@ impl Recogniser {
         if let Some(frame) = &open.builder.report.location {
             self.last_location.clone_from(&frame.symbol);
         }
-        let of_program = open.of_program || open.is_of_go_program();
+        let of_program = open.of_program || open.is_of_go_program() || open.is_of_rust_program();
         let mut builder = open.builder;
         if let (Some(Caller::Cpu(cpu)), false) = (builder.caller, builder.report.class.is_stall()) {
             builder.report.cpu.get_or_insert(cpu);
+        }
+        // A stall is printed by the task that the detector interrupted.
+        if !builder.report.class.is_stall() {
+            builder.report.comm = builder.report.comm.take().or(builder.printer.take());
         }
         if builder.report.number <= self.given {
             // Its stack came after a later report was given out.

@@ -1,6 +1,7 @@
 //! A report that is being read, and whether what has been read of it is worth a report.
 
 use super::build::Builder;
+use super::class::Class;
 use super::{LogPosition, head, linux, words};
 
 /// How the lines of an open report are read.
@@ -99,6 +100,16 @@ impl Open {
         self.is_bare() && words::has(text, b"[#") || panics && self.reader != Reader::Linux && !self.has_evidence()
     }
 
+    /// Whether it is the assertion that Linux prints before the `BUG()` by which it dies of it.
+    pub(super) fn is_reason_of(&self, text: &[u8]) -> bool {
+        let report = &self.builder.report;
+        text.starts_with(b"kernel BUG at ")
+            && report.family == "generic"
+            && report.class == Class::Assertion
+            && !self.builder.has_stack()
+            && report.registers.is_empty()
+    }
+
     /// Whether a kernel printed more than the line that opened the report: a stack, registers, a processor, a position.
     pub(super) fn has_evidence(&self) -> bool {
         let report = &self.builder.report;
@@ -109,6 +120,20 @@ impl Open {
         // The second parameter of a bug check.
         let says = says || self.builder.value("p2").is_some();
         says || self.builder.marked || frames >= WEAK_FRAMES
+    }
+
+    /// Whether the panic of a program in Rust printed it: a kernel has `core` alone, and no standard library.
+    pub(super) fn is_of_rust_program(&self) -> bool {
+        const RUNTIME: [&str; 4] =
+            ["std::rt::lang_start", "std::panicking::", "test::run_test", "std::sys::backtrace::"];
+        let mut frames = self.builder.report.stacks.iter().flat_map(|stack| &stack.frames);
+        self.builder.report.family == "generic"
+            && frames.any(|frame| {
+                let of_library =
+                    frame.source.as_ref().is_some_and(|(file, _)| file.contains("library/std/src/panicking.rs"));
+                let name = frame.symbol.as_deref().unwrap_or_default();
+                of_library || RUNTIME.iter().any(|known| name.starts_with(known))
+            })
     }
 
     /// Whether the Go runtime of a program printed it: the traceback of a kernel in Go has the kernel's packages.

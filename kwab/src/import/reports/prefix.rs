@@ -4,7 +4,7 @@
 //! after another, at most `ROUNDS` times, until none fits. What is left is what the kernel printed.
 
 use super::transport;
-use super::words::{dec, dec_after, has};
+use super::words::{after, dec, dec_after, has};
 
 /// Bytes before a time stamp that may be a supervisor's label, and bytes of the stamp.
 const LONGEST_LABEL: usize = 48;
@@ -29,6 +29,8 @@ pub struct Stripped<'a> {
     pub caller: Option<Caller>,
     /// Nanoseconds since boot.
     pub ns: Option<u64>,
+    /// Name of the task that ran on the processor that printed it, as kernels of vendors say.
+    pub comm: Option<&'a [u8]>,
     /// What was printed, with its indentation.
     pub text: &'a [u8],
     /// What was taken off, its length.
@@ -74,10 +76,10 @@ fn without_markup(line: &[u8]) -> &[u8] {
 
 /// Takes the transports off a line without escapes.
 pub fn strip_clean(line: &[u8]) -> Stripped<'_> {
-    let mut found = Stripped { caller: None, ns: None, text: line, prefix: 0 };
+    let mut found = Stripped { caller: None, ns: None, comm: None, text: line, prefix: 0 };
     for _ in 0..ROUNDS {
         let before = found.text.len();
-        found.text = one(found.text, &mut found.caller, &mut found.ns);
+        found.text = one(found.text, &mut found.caller, &mut found.ns, &mut found.comm);
         if found.text.len() == before {
             break;
         }
@@ -87,10 +89,10 @@ pub fn strip_clean(line: &[u8]) -> Stripped<'_> {
 }
 
 /// Takes one transport off, if one of the known forms stands at the front.
-fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) -> &'a [u8] {
+fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>, comm: &mut Option<&'a [u8]>) -> &'a [u8] {
     let trimmed = text.trim_ascii_start();
     let found = match trimmed.first() {
-        Some(b'[') => bracket(trimmed, caller, ns),
+        Some(b'[') => bracket(trimmed, caller, ns, comm),
         Some(b'<') => {
             let tag = || trimmed.strip_prefix(b"<p>").or_else(|| trimmed.strip_prefix(b"<pre>"));
             level(trimmed).or_else(tag)
@@ -104,7 +106,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
         }
         Some(b'A'..=b'Z') => {
             let known = syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE="));
-            known.or_else(|| vendor(trimmed)).or_else(|| localised(trimmed))
+            known.or_else(|| vendor(trimmed, comm)).or_else(|| localised(trimmed))
         }
         Some(b'a'..=b'z') => {
             let stamped = ns.is_some();
@@ -112,7 +114,7 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) ->
             known.or_else(|| processor(trimmed, caller).filter(|_| stamped))
         }
         Some(0x80..) => localised(trimmed),
-        Some(b'(') => android(trimmed).or_else(|| dated(trimmed)),
+        Some(b'(') => android(trimmed, comm).or_else(|| dated(trimmed)),
         _ => None,
     };
     let found = found.or_else(|| host(trimmed).filter(|_| ns.is_some()));
@@ -134,7 +136,12 @@ fn before_stamp(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// `[   12.345678]`, `[ T12]`, `[ C1]`, `[Wed Nov  6 12:13:14 2024]`, `[2024-11-06T12:13:14.1Z]`, `[12:13:14]`.
-fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>) -> Option<&'a [u8]> {
+fn bracket<'a>(
+    text: &'a [u8],
+    caller: &mut Option<Caller>,
+    ns: &mut Option<u64>,
+    comm: &mut Option<&'a [u8]>,
+) -> Option<&'a [u8]> {
     let end = memchr::memchr(b']', &text[..text.len().min(64)])?;
     let inner = text[1..end].trim_ascii();
     let rest = &text[end + 1..];
@@ -153,18 +160,27 @@ fn bracket<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>
                 let marks = [&b" ("[..], b",", b"@", b" <"];
                 let known = after.is_empty() || marks.iter().any(|mark| after.starts_with(mark));
                 *ns = ns.or(Some(value));
+                *comm = comm.or_else(|| of_task(after.strip_prefix(b" (CPU:")?));
                 return known.then_some(rest);
             }
             (is_clock(inner) || is_count(inner, rest) || is_minute(inner)).then_some(rest)
         }
         b'A'..=b'Z' => (is_day(inner) && has(inner, b":") || is_minute(inner)).then_some(rest),
         b'p' if inner.starts_with(b"pid:") && has(inner, b",cpu") => {
+            // `[pid:10974,cpu1,grep]`; behind the name may stand a number.
             *caller = caller.or_else(|| dec_after(inner, b",cpu").map(Caller::Cpu));
+            *comm = comm.or_else(|| inner.split(|byte| *byte == b',').nth(2).filter(|name| !name.is_empty()));
             Some(rest)
         }
         b'+' => is_difference(&inner[1..]).then_some(rest),
         _ => is_minute(inner).then_some(rest),
     }
+}
+
+/// The name in `0-pid:1:swapper/0)`.
+fn of_task(text: &[u8]) -> Option<&[u8]> {
+    let (_, rest) = dec(after(text, b"pid:")?)?;
+    Some(rest.strip_prefix(b":")?.strip_suffix(b")")?).filter(|name| !name.is_empty())
 }
 
 /// `[  +0.000004]` of `dmesg -H`: the time since the line before, with the decimal sign of the locale.
@@ -397,13 +413,14 @@ fn numbered(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// `I[0:  kworker/u16:3:  435] text` of a vendor's kernel: level, processor, task, process.
-fn vendor(text: &[u8]) -> Option<&[u8]> {
+fn vendor<'a>(text: &'a [u8], comm: &mut Option<&'a [u8]>) -> Option<&'a [u8]> {
     let (_, rest) = dec(text.get(1..)?.strip_prefix(b"[")?)?;
     let rest = rest.strip_prefix(b":")?;
     let end = memchr::memchr(b']', &rest[..rest.len().min(48)])?;
     let colon = memchr::memrchr(b':', &rest[..end])?;
     let number = rest[colon + 1..end].trim_ascii();
     let is_number = !number.is_empty() && number.iter().all(u8::is_ascii_digit);
+    *comm = comm.or_else(|| Some(rest[..colon].trim_ascii()).filter(|name| is_number && !name.is_empty()));
     is_number.then(|| rest[end + 1..].strip_prefix(b" ").unwrap_or(&rest[end + 1..]))
 }
 
@@ -465,11 +482,13 @@ fn netconsole<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u
 }
 
 /// `(3)[45:comm]text` of Android vendors.
-fn android(text: &[u8]) -> Option<&[u8]> {
+fn android<'a>(text: &'a [u8], comm: &mut Option<&'a [u8]>) -> Option<&'a [u8]> {
     let (_, rest) = dec(&text[1..])?;
     let rest = rest.strip_prefix(b")[")?;
     let end = memchr::memchr(b']', &rest[..rest.len().min(48)])?;
-    has(&rest[..end], b":").then(|| &rest[end + 1..])
+    let colon = memchr::memchr(b':', &rest[..end])?;
+    *comm = comm.or_else(|| Some(rest[colon + 1..end].trim_ascii()).filter(|name| !name.is_empty()));
+    Some(&rest[end + 1..])
 }
 
 #[cfg(test)]
@@ -563,6 +582,17 @@ mod tests {
     fn caller_and_time_are_kept() {
         let (_, caller, ns) = stripped("[   12.500000][  T77] x");
         assert_eq!((caller, ns), (Some(Caller::Task(77)), Some(12_500_000_000)));
+        let comm = |line: &'static str| strip_clean(line.as_bytes()).comm.map(String::from_utf8_lossy);
+        for line in [
+            "[    2.392276]I[0:  demo/0:3:  435] x",
+            "[   12.345678] (3)[45:demo/0:3]x",
+            "[   12.345678] [pid:45,cpu1,demo/0:3]x",
+            "[   12.345678][pid:45,cpu1,demo/0:3,7]x",
+            "[   12.345678 (CPU:0-pid:45:demo/0:3)] x",
+        ] {
+            assert_eq!(comm(line).as_deref(), Some("demo/0:3"), "{line}");
+        }
+        assert_eq!(comm("[   12.345678] x"), None);
         let (_, caller, ns) = stripped("6,12,2000000,-,caller=C3;x");
         assert_eq!((caller, ns), (Some(Caller::Cpu(3)), Some(2_000_000_000)));
     }

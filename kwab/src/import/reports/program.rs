@@ -12,7 +12,6 @@ pub(super) fn is_of_program(line: &[u8]) -> bool {
         || line.starts_with(b"note: Run with `RUST_BACKTRACE=")
         || line.starts_with(b"fatal runtime error: ")
         || has(line, b"http: panic serving ")
-        || line.starts_with(b"user TA ")
         // The service manager names units, among them those that collect panics.
         || has(line, b" systemd[1]: ")
         || line.starts_with(b"systemd[1]: ")

@@ -48,12 +48,17 @@ pub(super) fn softly_broken(line: &[u8]) -> Option<&[u8]> {
 /// a debugger of BSD together.
 pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'l>> {
     let together = is_run_together(line.text);
+    let flattened = !together && is_flattened(line.text);
     let mut rest =
         Some(if together { line.text.trim_ascii_start().strip_prefix(b"@").unwrap_or(line.text) } else { line.text });
     let mut first = Some(*line);
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let end = if together { line_end(text) } else { inner_stamp(text) };
+        let end = match (together, flattened) {
+            (true, _) => line_end(text),
+            (_, true) => inner_stamp(text).or_else(|| report_line_end(text)),
+            _ => inner_stamp(text),
+        };
         let piece = &text[..end.unwrap_or(text.len())];
         rest = end.map(|at| &text[at..]);
         match first.take() {
@@ -118,6 +123,66 @@ fn line_end(text: &[u8]) -> Option<usize> {
     });
     [word, frame].into_iter().flatten().min().filter(|end| *end < text.len())
 }
+
+/// Bytes in which a line of a report of Linux ends; that of the modules is the longest.
+const LONGEST_LINE: usize = 4096;
+/// Bytes that are taken apart where a page lost the ends of lines.
+const LONGEST_PAGE: usize = 64 << 10;
+
+/// The words by which lines of a report of Linux begin, with the blank that took the place of the end of a line.
+const REPORT_WORDS: [&[u8]; 18] = [
+    b" CPU: ",
+    b" Modules linked in:",
+    b" Hardware name: ",
+    b" RIP: ",
+    b" EIP: ",
+    b" EFLAGS: ",
+    b" RSP: ",
+    b" Code: ",
+    b" Stack: ",
+    b" Call Trace:",
+    b" Call trace:",
+    b" Oops: ",
+    b" Internal error: ",
+    b" ---[ end trace ",
+    b" <TASK>",
+    b" </TASK>",
+    b" Process ",
+    b" WARNING: CPU: ",
+];
+
+/// Whether a line holds a report of Linux that a page shows without the ends of its lines.
+fn is_flattened(text: &[u8]) -> bool {
+    const FEWEST: usize = 4;
+    (LONG..=LONGEST_PAGE).contains(&text.len())
+        && REPORT_WORDS.iter().filter(|word| super::words::find(text, word).is_some()).take(FEWEST).count() == FEWEST
+}
+
+/// Where the first line of a report of Linux ends in such a text: before a word by which one begins, or before a frame.
+fn report_line_end(text: &[u8]) -> Option<usize> {
+    let inner = text[..text.len().min(LONGEST_LINE)].get(1..)?;
+    // `WARNING: CPU: 1 PID: …` is one line.
+    let begins = |at: &usize| !inner[..*at].ends_with(b"WARNING:");
+    let words = REPORT_WORDS.iter().filter_map(|word| super::words::find_all(inner, word).find(begins)).min();
+    // The frame with which the text begins is no end.
+    let frame = super::words::find_all(inner, b"+0x").filter_map(|at| frame_start(inner, at)).find(|start| *start > 0);
+    [words, frame].into_iter().flatten().min().map(|at| at + 1).filter(|end| *end < text.len())
+}
+
+/// Where the frame begins whose offset in its function stands at `plus`: `[<c12ba080>] ? demo+0x44/0x64`.
+fn frame_start(text: &[u8], plus: usize) -> Option<usize> {
+    let sized = memchr::memchr(b'/', &text[plus..text.len().min(plus + LONGEST_OFFSET)])?;
+    text[plus + sized..].starts_with(b"/0x").then_some(())?;
+    let mut start = memchr::memrchr(b' ', &text[..plus])?;
+    start -= usize::from(text[..start].ends_with(b" ?")) * 2;
+    if text[..start].ends_with(b">]") {
+        start = memchr::memrchr(b' ', &text[..start])?;
+    }
+    Some(start)
+}
+
+/// Bytes of an offset in a function.
+const LONGEST_OFFSET: usize = 20;
 
 fn word_length(text: &[u8]) -> usize {
     text.iter().position(|byte| *byte == b' ').unwrap_or(text.len())
@@ -202,6 +267,24 @@ impl Half {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_report_on_a_page_without_ends_of_lines_is_cut_at_its_words_and_frames() {
+        let page = "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 \
+                    Modules linked in: a(-) b [last unloaded: c] CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 \
+                    Hardware name: X/Y, BIOS 02/23/2009 00000000 c12ba080 Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 \
+                    [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod] demo_exit+0x3a/0x70 [demo] entry+0x1/0x2";
+        let lines = texts(page);
+        assert_eq!(lines[1], " WARNING: CPU: 1 PID: 28 at kernel/demo.c:11");
+        for line in [
+            " Call Trace:",
+            " [<c12ba080>] ? dump_stack+0x44/0x64",
+            " [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]",
+            " demo_exit+0x3a/0x70 [demo]",
+        ] {
+            assert!(lines.iter().any(|found| found == line), "{line}{lines:#?}");
+        }
+    }
 
     fn texts(line: &str) -> Vec<String> {
         let stripped = strip_clean(line.as_bytes());

@@ -166,6 +166,9 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         return Took::Yes;
     }
     let marked = marked(all, row, builder, trimmed);
+    if tells_why(all, builder, trimmed) {
+        return Took::No;
+    }
     if let Some(dialect) = all.row(*row)
         && let Some((what, captures)) = dialect.learn(trimmed)
     {
@@ -202,6 +205,27 @@ pub fn learn(all: &Dialects, row: &mut usize, builder: &mut Builder, line: &[u8]
         return Took::Yes;
     }
     generic::detail(builder, trimmed)
+}
+
+/// Whether a line tells the reason of a death that is open without it: a log that has its newest line first tells the
+/// panic behind its stack, and OP-TEE the assertion behind the code with which it ends an application.
+fn tells_why(all: &Dialects, builder: &Builder, line: &[u8]) -> bool {
+    let wants: fn(&Opening) -> bool = match () {
+        () if is_rest(builder) => |opening| opening.stage,
+        () if wants_reason(builder) => |opening| opening.class == Class::Assertion,
+        () => return false,
+    };
+    all.opens(line).is_some_and(|(opening, captures)| wants(&opening) && captures.get("message").is_some())
+}
+
+/// Whether the report has a code instead of a reason.
+pub fn wants_reason(builder: &Builder) -> bool {
+    builder.title.starts_with("a trusted application panicked")
+}
+
+/// Whether nothing but a stack is known of the report.
+pub fn is_rest(builder: &Builder) -> bool {
+    builder.title.starts_with("stack of a cut report")
 }
 
 /// Whether the line shows which kernel the report is of; the row that reads it may change.

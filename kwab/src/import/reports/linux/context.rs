@@ -118,7 +118,19 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         builder.task(ReportedTask { cpu: None, pid, comm: Some(text(&rest[..at])) });
         return pid.is_some();
     }
+    if let Some(found) = task_of_crash(line) {
+        builder.task(found);
+        return true;
+    }
     false
+}
+
+/// `PID: 12  TASK: ffff9780a738af70  CPU: 3   COMMAND: "name"`: the command `bt` of crash(8).
+fn task_of_crash(line: &[u8]) -> Option<ReportedTask> {
+    let rest = line.strip_prefix(b"PID: ").filter(|rest| has(rest, b" TASK: "))?;
+    let comm = after(rest, b" COMMAND: \"")?;
+    let cpu = dec_after(rest, b" CPU: ");
+    Some(ReportedTask { cpu, pid: dec_after(line, b"PID: "), comm: comm.strip_suffix(b"\"").map(text) })
 }
 
 /// `Krnl PSW : …`, `Kernel Offset: …`, `KASAN: null-ptr-deref in range …`.
@@ -160,6 +172,7 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
     const MARKS: &[(&[u8], Option<Arch>)] = &[
         (b"RIP: ", Some(Arch::X86_64)),
         (b"RIP ", Some(Arch::X86_64)),
+        (b"[exception RIP: ", Some(Arch::X86_64)),
         (b"EIP: ", Some(Arch::I386)),
         (b"EIP is at ", Some(Arch::I386)),
         (b"IP: ", None),

@@ -247,6 +247,7 @@ pub const HEADS: &[Head] = &[
         &[
             "kernel BUG at {file}:{line:dec}!",
             "Kernel BUG at {file}:{line:dec}",
+            "Kernel BUG at {place} [verbose debug info unavailable]",
             "kernel BUG at {file}",
             "BUG: failure at {file}:{line:dec}/{function:sym}()!",
         ],

@@ -54,7 +54,15 @@ fn frames_of_a_report_alone_open_it() {
     let tasks = "[    9.000001] task:demo            state:S stack:0     pid:7\n[    9.000002] Call Trace:\n\
                  [    9.000003]  <TASK>\n[    9.000004]  __schedule+0x310/0x8c0\n[    9.000005]  demo_wait+0x5d/0xd0\n";
     assert!(reports(tasks).is_empty(), "{:#?}", reports(tasks));
-    for prose in ["we are in panic+0x10 now", "? kasan_report+0x10/0x20", "demo: calls __warn+0x1/0x2 and goes on"] {
+    for prose in [
+        "| \"kernel BUG at <file>:<line>\" | `demo` |",
+        "| Oops:Oops:#[##]           | 0          | 6          |",
+        "| BUG:demo_of_a_list         | 0          | 6          |",
+        "FATAL ERROR",
+        "we are in panic+0x10 now",
+        "? kasan_report+0x10/0x20",
+        "demo: calls __warn+0x1/0x2 and goes on",
+    ] {
         assert!(reports(prose).is_empty(), "{prose}{:#?}", reports(prose));
     }
 }
@@ -342,4 +350,105 @@ fn what_stands_behind_the_end_of_a_stack_tells_of_what() {
          [ 1016.841821] BUG: soft lockup - CPU#5 stuck for 23s! [modprobe:4176]\n",
     );
     assert_eq!((registers.class, registers.cpu), (Class::SoftLockup, Some(5)));
+}
+
+/// Shapes: a vendor's kernel on arm64 that names the task in front of every line; kernel/panic.c, arch/arm64/mm/fault.c
+#[test]
+fn what_stands_above_the_trap_of_which_the_kernel_died_is_not_guilty() {
+    let mut log = String::new();
+    for frame in [
+        "show_stack",
+        "demo_notify_vendor",
+        "atomic_notifier_call_chain",
+        "panic",
+        "die",
+        "die_kernel_fault",
+        "do_page_fault",
+        "el1_abort",
+        "el1h_64_sync_handler",
+        "el1h_64_sync",
+        "demo_read_proc",
+        "vfs_read",
+    ] {
+        log += &format!("[  188.464444] [pid:97,cpu1,demo/0:3] {frame}+0x18/0x30\n");
+    }
+    let report = only(&log);
+    assert_eq!(report.function.as_deref(), Some("demo_read_proc"), "{report:#?}");
+    assert_eq!((report.cpu, report.comm.as_deref()), (Some(1), Some("demo/0:3")));
+    // Without a death the frames above an entry are what runs.
+    let alive = only(
+        "[    3.000001] Call Trace:\n[    3.000002]  dump_stack+0x63/0x81\n[    3.000003]  __warn+0xcb/0xf0\n\
+         [    3.000004]  demo_watch+0x22c/0x230\n[    3.000005]  asm_exc_page_fault+0x22/0x30\n\
+         [    3.000006]  demo_user+0x35/0x140\n",
+    );
+    assert_eq!(alive.function.as_deref(), Some("demo_watch"));
+}
+
+/// Shape: the command `bt` of crash(8) below the line of the oops
+#[test]
+fn the_backtrace_of_crash_tells_the_task_and_the_function() {
+    let report = only(
+        "BUG: unable to handle kernel NULL pointer dereference at 0000000000000010\n\
+         PID: 191  TASK: ffff9780a738af70  CPU: 16  COMMAND: \"demo:[2:INIT]\"\n\
+         \x20#0 [ffff97743cb5f9f8] machine_kexec at ffffffff9666178a\n\
+         \x20#3 [ffff97743cb5fb40] oops_end at ffffffff96d18738\n\
+         \x20#9 [ffff97743cb5fcb0] page_fault at ffffffff96d17758\n    [exception RIP: strchr]\n\
+         \x20   RIP: ffffffff96954850  RSP: ffff97743cb5fd60  RFLAGS: 00010202\n\
+         #10 [ffff97743cb5fd60] demo_show at ffffffff968dbbb5\n#11 [ffff97743cb5fdc0] demo_seq at ffffffff968dbbff\n",
+    );
+    assert_eq!((report.cpu, report.comm.as_deref()), (Some(16), Some("demo:[2:INIT]")), "{report:#?}");
+    assert_eq!(report.function.as_deref(), Some("demo_show"));
+}
+
+/// Shapes: a page that lost the ends of lines; two lines in one behind blanks
+#[test]
+fn a_report_without_ends_of_lines_is_read() {
+    let page = only(
+        "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 Modules \
+         linked in: a(-) b CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 Hardware name: X/Y, BIOS 02/23/2009 00000000 \
+         Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod]\n",
+    );
+    assert_eq!((page.class, page.cpu, page.comm.as_deref()), (Class::Warning, Some(1), Some("rm")), "{page:#?}");
+    let typed = only(
+        "Unable to handle kernel NULL pointer dereference at virtual address 00000014 *pde = 00000000 Oops: 0000 \
+         CPU: 3 EIP: 0010:[] EFLAGS: 00210213 eax: 00000000 ebx: c6155c6c ecx: 00000038 edx: 00000000 esi: c672f000\n",
+    );
+    assert_eq!((typed.class, typed.cpu), (Class::NullDeref, Some(3)), "{typed:#?}");
+    let bug = only(
+        "[49762.1] x\n[49762.145406] ------------[ cut here ]------------      [49762.145409] Kernel BUG at \
+         demo_all.constprop.0+0x22f/0x2b0 [demo] [verbose debug info unavailable]\n\
+         [49762.145426] invalid opcode: 0000 [#1] SMP         [49762.145431] CPU: 27 PID: 52 Comm: rm Not tainted 5.13.7\n\
+         [49762.145437] RIP:  0010:demo_all.constprop.0+0x22f/0x2b0 [demo]\n",
+    );
+    assert_eq!((bug.class, bug.function.as_deref(), bug.cpu), (Class::Bug, Some("demo_all"), Some(27)), "{bug:#?}");
+}
+
+/// Shapes: the table above a report of the kernel test robot; the assertion of a file system above its `BUG()`; an oops
+/// in a softirq
+#[test]
+fn what_stands_before_a_report_and_behind_its_softirq_is_not_it() {
+    let robot = only(
+        "+----------------------+------------+\n| Oops:Oops:#[##]      | 0          | 6          |\n\
+         | Kernel_panic-not_syncing:Fatal_exception | 0 | 6 |\n\n\
+         [    1.770141][    T1] BUG: unable to handle page fault for address: fffba000\n\
+         [    1.772326][    T1] Oops: Oops: 0002 [#1]\n\
+         [    1.772326][    T1] CPU: 0 UID: 0 PID: 1 Comm: demo Not tainted 6.18.0 #1\n\
+         [    1.772326][    T1] EIP: demo_set (demo/string_32.h:168 demo/lib.c:17)\n",
+    );
+    assert_eq!((robot.class, robot.comm.as_deref()), (Class::PageFault, Some("demo")), "{robot:#?}");
+    let asserted = only(
+        "assertion failed: !demo, in fs/demo/disk.c:1103\n------------[ cut here ]------------\n\
+         kernel BUG at fs/demo/tree.h:3664!\nInternal error: Oops - BUG: 00000000f2000800 [#1] PREEMPT SMP\n\
+         CPU: 1 PID: 3035 Comm: demo Not tainted 6.0.0 #0\npc : assertfail+0x28/0x2c\nCall trace:\n\
+         \x20assertfail+0x28/0x2c\n demo_open+0x10/0x20\n",
+    );
+    assert_eq!((asserted.family.as_str(), asserted.class, asserted.cpu), ("linux", Class::Bug, Some(1)));
+    assert_eq!(asserted.function.as_deref(), Some("demo_open"), "{asserted:#?}");
+    assert!(asserted.notes.iter().any(|note| note.contains("!demo")), "{asserted:#?}");
+    let softirq = only(
+        "BUG: unable to handle page fault for address: ffffffffc00eb920\nOops: 0000 [#1] PREEMPT SMP\n\
+         CPU: 1 PID: 0 Comm: swapper/1 Not tainted 5.9.0 #4\nRIP: 0010:rcu_cblist_dequeue+0x12/0x30\nCall Trace:\n\
+         \x20<IRQ>\n rcu_core+0x1b1/0x860\n __do_softirq+0xfe/0x326\n </IRQ>\n demo_idle+0x10/0x20\n",
+    );
+    assert_eq!(softirq.function.as_deref(), Some("rcu_cblist_dequeue"), "{softirq:#?}");
 }

@@ -160,3 +160,91 @@ fn a_sentence_about_a_failure_is_none() {
     let behind = "stack overflow\nrip=0xffffffff80001234 rsp=0xffffffff80009000 rbp=0x0\n";
     assert_eq!(reports(behind).len(), 1);
 }
+
+/// Shapes: core/arch/arm/kernel/abort.c of OP-TEE, humility(1) at a task of Hubris, event 1001 of Windows, the end of a
+/// dump of the ESP8266, DuetPkg's registers behind the number of a port
+#[test]
+fn the_death_of_a_trusted_application_or_of_a_task_is_told_with_its_place() {
+    let abort = only(
+        "E/TC:? 0 User TA data-abort at address 0x0 (translation fault)\n\
+         E/TC:? 0  esr 0x92000045  ttbr0 0x20000450fb080   ttbr1 0x00000000   cidr 0x0\n\
+         E/TC:? 0  cpu #4          cpsr 0x60000100\nE/TC:? 0  x0  0000000000000000 x1  00000000801186b0\n\
+         E/TC:? 0  x30 000000008001a860 elr 0000000080019e84\n",
+    );
+    assert_eq!((abort.family.as_str(), abort.ip, abort.cpu), ("op-tee", Some(0x8001_9e84), Some(4)));
+    assert!(!abort.of_program);
+    let panic = only(
+        "E/TC:? 0 TA panicked with code 0xffff0001\nE/LD:  Status of TA 8aaaf201-2450-11e4-abe2-0002a5d5c57b\n\
+         E/LD:  Call stack:\nE/LD:   0x0000000040014c3c\nE/LD:   0x0000000040011700\n",
+    );
+    assert_eq!((panic.family.as_str(), panic.class), ("op-tee", Class::Panic));
+    assert_eq!(panic.stacks[0].frames[0].address, Some(0x4001_4c3c));
+    let old = only(
+        "ERROR:   TEE-CORE: user TA data-abort at address 0x0 (translation fault)\n\
+         ERROR:   TEE-CORE:  cpu #2          cpsr 0x80000130\n\
+         ERROR:   TEE-CORE:  r3 0x00000000      r7 0x00102718   r11 0x00000000    pc 0x00105648\n",
+    );
+    assert_eq!((old.family.as_str(), old.ip, old.cpu), ("op-tee", Some(0x10_5648), Some(2)));
+    let riscv = only(
+        "E/TC:? 0 User mode undef-abort at address 0x0\n\
+         E/TC:? 0  cause 0000000000000002 epc 00000000400814C4 tval 0000000000000000   satp 800070000008E0D5\n\
+         E/TC:? 0  cpu #1 status 0000000000040020\n",
+    );
+    assert_eq!((riscv.ip, riscv.cpu), (Some(0x4008_14c4), Some(1)));
+    let core = only(
+        "E/TC:? 0 TA panicked with code 0xbeef\n\
+         E/TC:? 0 assertion 'demo()' failed at core/demo.h:22 <demo_pos>\nE/TC:0 0 Panic at core/assert.c:28 <_break>\n",
+    );
+    assert_eq!((core.class, core.function.as_deref()), (Class::Assertion, Some("demo_pos")), "{core:#?}");
+    let task = only(
+        "ID TASK                       GEN PRI STATE\n\
+         \x206 demo                      0   1 FAULT: reply fault: task id #0/gen0 (was: wait: reply from jefe/gen0)\n\
+         \x20  |\n   +--->  0x24008110 0x0809805e userlib::sys_send_stub\n\
+         \x20         0x240082c8 0x080992d9 task_demo::Demo::read\n                     @ /demo/src/lib.rs:137:14\n",
+    );
+    assert_eq!((task.family.as_str(), task.comm.as_deref()), ("hubris", Some("demo")));
+    assert_eq!(task.function.as_deref(), Some("task_demo::Demo::read"), "{task:#?}");
+    assert_eq!(task.stacks[0].frames[0].source, Some(("/demo/src/lib.rs".into(), 137)), "{task:#?}");
+    let event = only(
+        "The computer has rebooted from a bugcheck.  The bugcheck was: 0x0000000a (0x000000000000026c, \
+         0x0000000000000002, 0x0000000000000000, 0xfffff800234dc1b9).\n",
+    );
+    assert_eq!((event.class, event.ip), (Class::Bugcheck, Some(0xffff_f800_234d_c1b9)), "{event:#?}");
+    let rest = only("3fffff70:  3fff1114 401017a7 00000000 00000000\n<<<stack<<<\n\n ets Jan  8 2013,rst cause:4\n");
+    assert_eq!(rest.family, "esp8266");
+    let port = only(
+        "  12: !!!! X64 Exception Type - 0D(#GP - General Protection)  CPU Apic ID - 00000001 !!!!\n\
+         \x20 12: RIP  - 0000000140006384, CS  - 0000000000000018, RFLAGS - 0000000000010046\n",
+    );
+    assert_eq!((port.family.as_str(), port.cpu, port.ip), ("edk2", Some(1), Some(0x1_4000_6384)));
+    let cut = only(
+        "\t  x28: 0x0000000000000000 fp:  0xfffffe701a63b660  lr:  0x30ae7e002e2ed61c  sp:  0xfffffe701a63b640\n\
+         \t  pc:  0xfffffe002e414d9c cpsr: 0x20401208         esr: 0x0000000096000006  far: 0x0000000000000068\n\n\
+         Debugger message: panic\nMemory ID: 0x6\n",
+    );
+    assert_eq!((cut.family.as_str(), cut.ip, cut.fault_address), ("xnu", Some(0xffff_fe00_2e41_4d9c), Some(0x68)));
+    let newest_first = only(
+        "2024-01-04T21:52:37\tNotice\tkernel\tvpanic() at vpanic+0x151/frame 0xfffffe00107d62e0\t\n\
+         2024-01-04T21:52:37\tNotice\tkernel\tpanic: page fault\t\n\
+         2024-01-04T12:56:30\tNotice\tkernel\tKDB: enter: panic\t\n\
+         2024-01-04T12:56:30\tNotice\tkernel\tpanic() at panic+0x43/frame 0xfffffe00107d1340\t\n",
+    );
+    assert_eq!((newest_first.class, newest_first.family.as_str()), (Class::PageFault, "freebsd"), "{newest_first:#?}");
+}
+
+/// Shape: the log of `cargo test` with `RUST_BACKTRACE=1`
+#[test]
+fn the_backtrace_of_a_program_in_rust_is_no_crash_of_a_kernel() {
+    let frames = |library: &str| {
+        format!(
+            "assertion `left == right` failed\n  left: 1\n right: 2\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n\
+             \x20            at {library}/panicking.rs:689:5\n   1: core::panicking::panic_fmt\n\
+             \x20            at /rustc/5980/library/core/src/panicking.rs:80:14\n   2: demo::mm::unmap\n\
+             \x20            at ./src/mm.rs:34:5\n   3: demo::mm::exit\n             at ./src/mm.rs:90:5\n"
+        )
+    };
+    let program = reports(&frames("/rustc/5980/library/std/src"));
+    assert!(program.iter().all(|report| report.of_program), "{program:#?}");
+    let kernel = reports(&frames("./src/lang"));
+    assert!(kernel.iter().any(|report| !report.of_program), "{kernel:#?}");
+}
