@@ -48,16 +48,16 @@ pub(super) fn softly_broken(line: &[u8]) -> Option<&[u8]> {
 /// a debugger of BSD together.
 pub(super) fn pieces<'l>(line: &Stripped<'l>) -> impl Iterator<Item = Stripped<'l>> {
     let together = is_run_together(line.text);
-    let flattened = !together && is_flattened(line.text);
+    let mut cuts = (!together && is_flattened(line.text)).then(|| Cuts::of(line.text));
     let mut rest =
         Some(if together { line.text.trim_ascii_start().strip_prefix(b"@").unwrap_or(line.text) } else { line.text });
     let mut first = Some(*line);
     std::iter::from_fn(move || {
         let text = rest.take()?;
-        let end = match (together, flattened) {
-            (true, _) => line_end(text),
-            (_, true) => inner_stamp(text).or_else(|| report_line_end(text)),
-            _ => inner_stamp(text),
+        let end = match &mut cuts {
+            _ if together => line_end(text),
+            Some(cuts) => cuts.end(text),
+            None => inner_stamp(text),
         };
         let piece = &text[..end.unwrap_or(text.len())];
         rest = end.map(|at| &text[at..]);
@@ -124,8 +124,6 @@ fn line_end(text: &[u8]) -> Option<usize> {
     [word, frame].into_iter().flatten().min().filter(|end| *end < text.len())
 }
 
-/// Bytes in which a line of a report of Linux ends; that of the modules is the longest.
-const LONGEST_LINE: usize = 4096;
 /// Bytes that are taken apart where a page lost the ends of lines.
 const LONGEST_PAGE: usize = 64 << 10;
 
@@ -151,38 +149,84 @@ const REPORT_WORDS: [&[u8]; 18] = [
     b" WARNING: CPU: ",
 ];
 
-/// Whether a line holds a report of Linux that a page shows without the ends of its lines.
+/// Whether a line holds a report of Linux that a page shows without the ends of its lines, and without time stamps.
 fn is_flattened(text: &[u8]) -> bool {
     const FEWEST: usize = 4;
     (LONG..=LONGEST_PAGE).contains(&text.len())
+        && inner_stamp(text).is_none()
         && REPORT_WORDS.iter().filter(|word| super::words::find(text, word).is_some()).take(FEWEST).count() == FEWEST
 }
 
-/// Where the first line of a report of Linux ends in such a text: before a word by which one begins, or before a frame.
-fn report_line_end(text: &[u8]) -> Option<usize> {
-    let inner = text[..text.len().min(LONGEST_LINE)].get(1..)?;
-    // `WARNING: CPU: 1 PID: …` is one line.
-    let begins = |at: &usize| !inner[..*at].ends_with(b"WARNING:");
-    let words = REPORT_WORDS.iter().filter_map(|word| super::words::find_all(inner, word).find(begins)).min();
-    // The frame with which the text begins is no end.
-    let frame = super::words::find_all(inner, b"+0x").filter_map(|at| frame_start(inner, at)).find(|start| *start > 0);
-    [words, frame].into_iter().flatten().min().map(|at| at + 1).filter(|end| *end < text.len())
+/// Where the lines of a report of Linux end in such a text: before a word by which one begins, and before a frame. Each
+/// place is found once, however many pieces there are.
+struct Cuts<'l> {
+    text: &'l [u8],
+    /// Where each of the words stands next; the end of the text where it does not.
+    words: [usize; REPORT_WORDS.len()],
+    /// Where the next frame begins, and where the search for the one behind it goes on.
+    frame: usize,
+    plus: usize,
+}
+
+impl<'l> Cuts<'l> {
+    fn of(text: &'l [u8]) -> Self {
+        Self { text, words: [0; REPORT_WORDS.len()], frame: 0, plus: 0 }
+    }
+
+    /// The end of the first line of `rest`, with which the text ends.
+    fn end(&mut self, rest: &[u8]) -> Option<usize> {
+        let from = self.text.len() - rest.len();
+        let next = (0..REPORT_WORDS.len()).map(|word| self.word(word, from)).min()?.min(self.frame(from));
+        (next < self.text.len()).then_some(next - from)
+    }
+
+    /// Where a word stands behind `from`.
+    fn word(&mut self, word: usize, from: usize) -> usize {
+        if self.words[word] <= from {
+            // `WARNING: CPU: 1 PID: …` is one line.
+            let behind = self.text.get(from + 1..).unwrap_or_default();
+            let mut places = super::words::find_all(behind, REPORT_WORDS[word]).map(|at| from + 1 + at);
+            let begins = |at: &usize| !self.text[..*at].ends_with(b"WARNING:");
+            self.words[word] = places.find(begins).unwrap_or(self.text.len());
+        }
+        self.words[word]
+    }
+
+    /// Where a frame begins behind `from`.
+    fn frame(&mut self, from: usize) -> usize {
+        while self.frame <= from {
+            let Some(at) = super::words::find(&self.text[self.plus..], b"+0x") else {
+                self.frame = self.text.len();
+                break;
+            };
+            let plus = self.plus + at;
+            self.frame = frame_start(self.text, plus).unwrap_or(self.frame);
+            self.plus = plus + 1;
+        }
+        self.frame
+    }
 }
 
 /// Where the frame begins whose offset in its function stands at `plus`: `[<c12ba080>] ? demo+0x44/0x64`.
 fn frame_start(text: &[u8], plus: usize) -> Option<usize> {
     let sized = memchr::memchr(b'/', &text[plus..text.len().min(plus + LONGEST_OFFSET)])?;
     text[plus + sized..].starts_with(b"/0x").then_some(())?;
-    let mut start = memchr::memrchr(b' ', &text[..plus])?;
-    start -= usize::from(text[..start].ends_with(b" ?")) * 2;
-    if text[..start].ends_with(b">]") {
-        start = memchr::memrchr(b' ', &text[..start])?;
+    let least = plus.saturating_sub(LONGEST_FRAME);
+    let before = |end: usize| memchr::memrchr(b' ', &text[least..end]).map(|at| least + at);
+    let mut start = before(plus)?;
+    if text[least..start].ends_with(b" ?") {
+        start -= 2;
+    }
+    if text[least..start].ends_with(b">]") {
+        start = before(start)?;
     }
     Some(start)
 }
 
 /// Bytes of an offset in a function.
 const LONGEST_OFFSET: usize = 20;
+/// Bytes of a frame before its offset.
+const LONGEST_FRAME: usize = 512;
 
 fn word_length(text: &[u8]) -> usize {
     text.iter().position(|byte| *byte == b' ').unwrap_or(text.len())
@@ -267,6 +311,21 @@ impl Half {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_page_of_nothing_but_beginnings_is_looked_through_once() {
+        // Beginnings of lines, frames, and offsets without a blank before them.
+        for part in [
+            " CPU:  RIP:  Code:  Stack: ",
+            " Call Trace: RIP: CPU: Code:  a+0x1/0x2",
+            "+0x1/0x2 CPU:  RIP:  Code:  Stack: ",
+        ] {
+            let page = part.repeat(LONGEST_PAGE / part.len());
+            let parts = page.len() / part.len();
+            let lines = texts(&page);
+            assert!(lines.len() >= 3 * parts && lines.concat().len() <= page.len(), "{} lines", lines.len());
+        }
+    }
 
     #[test]
     fn a_report_on_a_page_without_ends_of_lines_is_cut_at_its_words_and_frames() {
