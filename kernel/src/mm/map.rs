@@ -206,6 +206,9 @@ impl AddressSpace {
                 return map.brk;
             }
             flight::mmap(old_end, new_end - old_end, prot.0);
+            if map.heap_ahead != 0 {
+                self.heap_ahead(&mut map, new_end);
+            }
         }
         map.brk = wanted;
         wanted

@@ -50,6 +50,7 @@ impl AddressSpace {
         let before = own.load(Relaxed);
         let mut images = Images::of(users);
         let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
+        let mut heap = 0;
         let shows_images = image::mode() != image::Mode::Off;
         for vma in map.vmas.iter() {
             if left == 0 || vma.flags.has(VmaFlags::SHARED) {
@@ -73,6 +74,9 @@ impl AddressSpace {
                     images.note(identity);
                     let template = file.template().and_then(|slot| slot.ask(users));
                     self.learns.fetch_or(template.is_none(), Relaxed);
+                    if images.is_program(identity) {
+                        heap = template.as_ref().map_or(0, |template| template.heap);
+                    }
                     template
                 }
             };
@@ -91,6 +95,7 @@ impl AddressSpace {
             last = Some((identity, template));
         }
         map.images = images;
+        map.heap_ahead = heap;
         let made = (own.load(Relaxed) - before).max(0) as u64;
         self.note_ahead(made);
         [(limit - left).saturating_sub(made), made]
@@ -160,6 +165,20 @@ impl AddressSpace {
             }
         }
         made
+    }
+
+    /// Makes the first pages of the heap, which grows from nothing to `end`, if the template says that they are used.
+    #[cold]
+    pub(super) fn heap_ahead(&self, map: &mut Map, end: u64) {
+        let start = map.brk_start;
+        let pages = core::mem::take(&mut map.heap_ahead);
+        let end = end.min(start + u64::from(pages) * PAGE);
+        let Some(vma) = map.vmas.find(start).filter(|vma| may_copy(vma) && end <= vma.end) else { return };
+        for at in (start..end).step_by(PAGE as usize) {
+            if self.zero_page_ahead(vma, at).is_none() {
+                break;
+            }
+        }
     }
 
     fn zero_page_ahead(&self, vma: &Vma, at: u64) -> Option<()> {
