@@ -134,13 +134,16 @@ impl AddressSpace {
     /// Maps what a template has of a range.
     fn replay(&self, vma: &Vma, template: &Template, most: u64) -> u64 {
         let Backing::File { offset, .. } = &vma.backing else { return 0 };
-        let first = offset / PAGE;
-        let end = first.saturating_add((vma.bytes() / PAGE).min(most));
+        let (first, most) = (offset / PAGE, most as usize);
+        let end = first.saturating_add(vma.bytes() / PAGE);
         let Some(range) = PageRange::new(vma.start, vma.end) else { return 0 };
         let prot = rights(vma.prot, inject::is(Fault::PrefaultWritable), TAG_FILE);
-        let shared = self.space.map_numbered(range, prot, first, part(&template.read, first, end));
+        let read = part(&template.read, first, end);
+        let read = &read[..read.len().min(most)];
+        let shared = self.space.map_numbered(range, prot, first, read);
         self.count(TAG_FILE, shared as i64);
         let written = part(&template.written, first, end);
+        let written = &written[..written.len().min(most - read.len())];
         // Copies would hide the planted bug.
         if !may_copy(vma) || inject::is(Fault::PrefaultWritable) {
             let shared_too = self.space.map_numbered(range, prot, first, written);

@@ -327,6 +327,10 @@ impl AddressSpace {
         let Backing::File { offset, .. } = &vma.backing else { return None };
         let mut room = true;
         self.space.for_each(PageRange::new(vma.start, vma.end)?, &mut |page, leaf| {
+            // What an image shows by one leaf it shows the next program too; its 512 pages would fill the template.
+            if leaf.huge {
+                return;
+            }
             let copied = leaf.prot.tag == TAG_ANON;
             let number = u32::try_from((offset + (page.addr() - vma.start)) / PAGE);
             if let (true, Ok(number)) = ((leaf.accessed || copied) && used.len() < 2 * MOST, number) {
