@@ -1,4 +1,4 @@
-//! `cargo xtask bench [FILTER] [OPTIONS]`: the 47 benchmarks and 22 BusyBox workloads, beside Linux in the same
+//! `cargo xtask bench [FILTER] [OPTIONS]`: the 50 benchmarks and 22 BusyBox workloads, beside Linux in the same
 //! emulator.
 //!
 //! Both kernels run the same program from the same image with the same QEMU flags. By default the figures are guest
