@@ -65,7 +65,7 @@ static void run(const char *what, int files, int count, unsigned long most)
         snprintf(path, sizeof path, "file%d", i);
         make(path, count);
     }
-    /* What the first execution of a user's child needs once is nobody's claim. */
+    /* What only the first execution needs does not count. */
     as_nobody(executes, "file0");
     unsigned long before = free_memory();
     for (int i = 1; i < files; i++) {
