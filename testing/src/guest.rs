@@ -19,6 +19,8 @@ pub enum Link {
     /// At a fixed address, with no loader.
     #[default]
     Static,
+    /// The same, with segments that pages of 2 MiB can show.
+    StaticHuge,
     /// Position-independent, with no loader.
     StaticPie,
     /// Position-independent, by musl's loader, which must be in the image.
@@ -45,12 +47,17 @@ const OPTIONS: &[&str] = &[
 
 /// One of our own guest programs, built when needed.
 pub fn program(name: &str, consent: Consent) -> Result<PathBuf> {
+    linked(name, Link::Static, consent)
+}
+
+/// The same, linked as `link` says.
+pub fn linked(name: &str, link: Link, consent: Consent) -> Result<PathBuf> {
     let guest = paths::root().join("testing/guest");
     let folder = guest.join(name);
     let mut sources = if folder.is_dir() { c_files(&folder)? } else { vec![guest.join(format!("{name}.c"))] };
     sources.sort();
     let result = paths::build("guest")?.join(name);
-    compile(&sources, &[&guest, &folder], "-O2", Link::Static, &result, consent)?;
+    compile(&sources, &[&guest, &folder], "-O2", link, &result, consent)?;
     Ok(result)
 }
 
@@ -74,6 +81,7 @@ pub fn compile(
     }
     call = match link {
         Link::Static => call.arg("-static").args(sources),
+        Link::StaticHuge => call.args(["-static", "-Wl,-z,max-page-size=0x200000"]).args(sources),
         Link::Dynamic => call.args(["-fPIE", "-pie"]).args(sources),
         // musl-gcc knows no -static-pie: its own start file is named, and the loader's name left out.
         Link::StaticPie => {

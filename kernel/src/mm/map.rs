@@ -165,8 +165,8 @@ impl AddressSpace {
         self.protect(&mut map, start, end, prot)
     }
 
-    /// Moves the program break; where it is afterwards.
-    pub fn set_brk(&self, wanted: u64, limits: &MemoryLimits) -> u64 {
+    /// Moves the program break of `owner`'s process; where it is afterwards.
+    pub fn set_brk(&self, wanted: u64, owner: &impl Owner) -> u64 {
         let mut map = self.lock_to_change();
         if wanted < map.brk_start || wanted >= USER_END {
             return map.brk;
@@ -193,9 +193,10 @@ impl AddressSpace {
             let more = (new_end - old_end) / PAGE;
             let flags = if map.lock_future { VmaFlags::HEAP.with(VmaFlags::LOCKED) } else { VmaFlags::HEAP };
             let prot = Prot::READ.with(Prot::WRITE);
+            let limits = owner.memory_limits();
             let too_much = wanted - map.brk_start > limits.data
-                || !map.may_expand(limits, prot, flags, more)
-                || (map.lock_future && !map.may_lock(limits, more))
+                || !map.may_expand(&limits, prot, flags, more)
+                || (map.lock_future && !map.may_lock(&limits, more))
                 || more > frames::total() as u64;
             if too_much || !map.vmas.is_clear(old_end, new_end + PAGE) {
                 return map.brk;
@@ -205,6 +206,9 @@ impl AddressSpace {
                 return map.brk;
             }
             flight::mmap(old_end, new_end - old_end, prot.0);
+            if map.heap_ahead != 0 {
+                self.heap_ahead(&mut map, new_end);
+            }
         }
         map.brk = wanted;
         wanted

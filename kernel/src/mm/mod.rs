@@ -261,6 +261,8 @@ pub struct Map {
     in_parts: bool,
     /// The files it was made from.
     images: template::Images,
+    /// Pages that the first growth of the heap makes at once.
+    heap_ahead: u32,
 }
 
 /// Pages in memory by kind.
@@ -300,6 +302,7 @@ impl AddressSpace {
             lock_future: false,
             in_parts: false,
             images: template::Images::default(),
+            heap_ahead: 0,
         };
         Ok(Self::around(space, map))
     }

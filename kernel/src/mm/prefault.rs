@@ -50,6 +50,7 @@ impl AddressSpace {
         let before = own.load(Relaxed);
         let mut images = Images::of(users);
         let (mut last, mut tail) = (None::<(_, Option<Arc<Template>>)>, None);
+        let mut heap = 0;
         let shows_images = image::mode() != image::Mode::Off;
         for vma in map.vmas.iter() {
             if left == 0 || vma.flags.has(VmaFlags::SHARED) {
@@ -73,6 +74,9 @@ impl AddressSpace {
                     images.note(identity);
                     let template = file.template().and_then(|slot| slot.ask(users));
                     self.learns.fetch_or(template.is_none(), Relaxed);
+                    if images.is_program(identity) {
+                        heap = template.as_ref().map_or(0, |template| template.heap);
+                    }
                     template
                 }
             };
@@ -91,6 +95,7 @@ impl AddressSpace {
             last = Some((identity, template));
         }
         map.images = images;
+        map.heap_ahead = heap;
         let made = (own.load(Relaxed) - before).max(0) as u64;
         self.note_ahead(made);
         [(limit - left).saturating_sub(made), made]
@@ -129,13 +134,16 @@ impl AddressSpace {
     /// Maps what a template has of a range.
     fn replay(&self, vma: &Vma, template: &Template, most: u64) -> u64 {
         let Backing::File { offset, .. } = &vma.backing else { return 0 };
-        let first = offset / PAGE;
-        let end = first.saturating_add((vma.bytes() / PAGE).min(most));
+        let (first, most) = (offset / PAGE, most as usize);
+        let end = first.saturating_add(vma.bytes() / PAGE);
         let Some(range) = PageRange::new(vma.start, vma.end) else { return 0 };
         let prot = rights(vma.prot, inject::is(Fault::PrefaultWritable), TAG_FILE);
-        let shared = self.space.map_numbered(range, prot, first, part(&template.read, first, end));
+        let read = part(&template.read, first, end);
+        let read = &read[..read.len().min(most)];
+        let shared = self.space.map_numbered(range, prot, first, read);
         self.count(TAG_FILE, shared as i64);
         let written = part(&template.written, first, end);
+        let written = &written[..written.len().min(most - read.len())];
         // Copies would hide the planted bug.
         if !may_copy(vma) || inject::is(Fault::PrefaultWritable) {
             let shared_too = self.space.map_numbered(range, prot, first, written);
@@ -160,6 +168,20 @@ impl AddressSpace {
             }
         }
         made
+    }
+
+    /// Makes the first pages of the heap, which grows from nothing to `end`, if the template says that they are used.
+    #[cold]
+    pub(super) fn heap_ahead(&self, map: &mut Map, end: u64) {
+        let start = map.brk_start;
+        let pages = core::mem::take(&mut map.heap_ahead);
+        let end = end.min(start + u64::from(pages) * PAGE);
+        let Some(vma) = map.vmas.find(start).filter(|vma| may_copy(vma) && end <= vma.end) else { return };
+        for at in (start..end).step_by(PAGE as usize) {
+            if self.zero_page_ahead(vma, at).is_none() {
+                break;
+            }
+        }
     }
 
     fn zero_page_ahead(&self, vma: &Vma, at: u64) -> Option<()> {

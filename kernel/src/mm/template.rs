@@ -56,6 +56,11 @@ impl Images {
         }
     }
 
+    /// Whether `file` is the program's, not its interpreter's.
+    pub(super) fn is_program(&self, file: Identity) -> bool {
+        self.files[0] == Some(file)
+    }
+
     /// Whether `backing` is one of the files.
     #[inline]
     pub(super) fn have(&self, backing: &Backing) -> bool {
@@ -87,10 +92,14 @@ pub struct Template {
     pub(super) written: Vec<NumberedFrame>,
     /// Pages of zeros right behind the file's part of a segment that were used, numbered as if the file went on.
     pub(super) zeros: Vec<u32>,
+    /// Pages that were used from the beginning of the heap on, without a gap.
+    pub(super) heap: u32,
 }
 
 /// Most pages of a template. Those of a shell fit in.
 const MOST: usize = 512;
+/// Most pages of the heap that its first growth makes in advance.
+const MOST_HEAP: u64 = 4;
 /// Most pages of zeros that exec makes in advance: each that is not used costs more than a fault on another one.
 const MOST_ZEROS: usize = 8;
 
@@ -273,7 +282,8 @@ impl AddressSpace {
         }
         let (read, copied) = (Vec::new(), Vec::new());
         let zeros = zeros[..zeroed].to_vec();
-        let mut made = Template { generation, users: map.images.users, read, written: copied, zeros };
+        let heap = if map.images.files[0] == Some(identity) { self.used_heap(map) } else { 0 };
+        let mut made = Template { generation, users: map.images.users, read, written: copied, zeros, heap };
         made.read.try_reserve_exact(used.len()).ok()?;
         made.written.try_reserve_exact(written(&used)).ok()?;
         for (number, written) in used {
@@ -284,6 +294,18 @@ impl AddressSpace {
         }
         slot.put(made);
         Some(())
+    }
+
+    /// Pages of the heap that the program used, from its beginning on.
+    fn used_heap(&self, map: &Map) -> u32 {
+        let start = map.brk_start;
+        let mut end = start;
+        if let Some(range) = PageRange::new(start, (start + MOST_HEAP * PAGE).min(map.brk)) {
+            self.space.for_each(range, &mut |page, leaf| {
+                end += if page.addr() == end && leaf.accessed && !leaf.huge { PAGE } else { 0 };
+            });
+        }
+        ((end - start) / PAGE) as u32
     }
 
     /// Adds the pages of zeros that were used of `vma`, whose first page has the number `first`. Returns how many there
@@ -305,6 +327,10 @@ impl AddressSpace {
         let Backing::File { offset, .. } = &vma.backing else { return None };
         let mut room = true;
         self.space.for_each(PageRange::new(vma.start, vma.end)?, &mut |page, leaf| {
+            // What an image shows by one leaf it shows the next program too; its 512 pages would fill the template.
+            if leaf.huge {
+                return;
+            }
             let copied = leaf.prot.tag == TAG_ANON;
             let number = u32::try_from((offset + (page.addr() - vma.start)) / PAGE);
             if let (true, Ok(number)) = ((leaf.accessed || copied) && used.len() < 2 * MOST, number) {

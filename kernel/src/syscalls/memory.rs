@@ -237,7 +237,7 @@ fn munmap(call: &mut Call<'_>) -> SysResult {
 }
 
 fn brk(call: &mut Call<'_>) -> SysResult {
-    Ok(call.mm()?.set_brk(call.arg(0), &call.task.memory_limits()) as usize)
+    Ok(call.mm()?.set_brk(call.arg(0), &**call.task) as usize)
 }
 
 fn mremap(call: &mut Call<'_>) -> SysResult {

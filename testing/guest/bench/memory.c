@@ -39,6 +39,29 @@ static void run_mmap_fault_4k(unsigned long iterations, Span *span) {
     need(prctl(PR_SET_THP_DISABLE, 0, 0, 0, 0), "prctl");
 }
 
+/* Memory that has a descriptor: its first pages, or those that an earlier mapping made, through one shared mapping. */
+static void shared(unsigned long pages, Span *span, int is_there, int writes) {
+    int fd = memfd_create("bench", MFD_CLOEXEC);
+    need(fd, "memfd_create");
+    need(ftruncate(fd, pages * PAGE), "ftruncate");
+    for (int turn = !is_there; turn < 2; turn++) {
+        if (turn) span_open(span);
+        volatile char *memory = mmap(0, pages * PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+        if (memory == MAP_FAILED) bench_fail("mmap");
+        for (unsigned long page = 0; page < pages; page++) {
+            if (writes || !turn) memory[page * PAGE] = 1;
+            else (void)memory[page * PAGE];
+        }
+        if (turn) span_close(span);
+        munmap((void *)memory, pages * PAGE);
+    }
+    close(fd);
+}
+
+static void run_memfd_fault(unsigned long iterations, Span *span) { shared(iterations, span, 0, 1); }
+static void run_memfd_read(unsigned long iterations, Span *span) { shared(iterations, span, 1, 0); }
+static void run_memfd_write(unsigned long iterations, Span *span) { shared(iterations, span, 1, 1); }
+
 static void run_mmap_munmap(unsigned long iterations, Span *span) {
     char *apart = fence();
     span_open(span);
@@ -74,6 +97,9 @@ static void run_brk(unsigned long iterations, Span *span) {
 const Bench bench_memory[] = {
     {"mmap_fault", 4096, run_mmap_fault},
     {"mmap_fault_4k", 4096, run_mmap_fault_4k},
+    {"memfd_fault", 4096, run_memfd_fault},
+    {"memfd_read", 4096, run_memfd_read},
+    {"memfd_write", 4096, run_memfd_write},
     {"mmap_munmap", 100000, run_mmap_munmap},
     {"mprotect", 200000, run_mprotect},
     {"brk", 500000, run_brk},

@@ -33,6 +33,17 @@ static void run_exec_true(unsigned long iterations, Span *span) {
     span_close(span);
 }
 
+/* A program with 5 MiB of code of which so many pages are executed: what its image costs, and what it saves. */
+static void exec_large(const char *pages, unsigned long iterations, Span *span) {
+    char *const arguments[] = {"/sbin/large", (char *)pages, 0};
+    span_open(span);
+    for (unsigned long i = 0; i < iterations; i++) bench_spawn(arguments);
+    span_close(span);
+}
+
+static void run_exec_large_64(unsigned long iterations, Span *span) { exec_large("64", iterations, span); }
+static void run_exec_large_512(unsigned long iterations, Span *span) { exec_large("512", iterations, span); }
+
 /* The same shell command again and again. */
 static void shell_loop(const char *command, unsigned long iterations, Span *span) {
     span_open(span);
@@ -74,6 +85,8 @@ const Bench bench_processes[] = {
     {"fork_exit", 500, run_fork_exit},
     {"waitid", 500000, run_waitid},
     {"exec_true", 200, run_exec_true},
+    {"exec_large_64", 50, run_exec_large_64},
+    {"exec_large_512", 50, run_exec_large_512},
     {"shell_noop", 100, run_shell_noop},
     {"pipe_grep", 100, run_pipe_grep},
     {"sed_pipeline", 100, run_sed_pipeline},

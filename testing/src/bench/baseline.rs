@@ -1,7 +1,7 @@
 //! The regression gate: the figures that a commit stored, and how far a later one may be above them.
 //!
 //! The baseline is `testing/bench/baseline.json`: instructions per operation of our kernel for a slice of the
-//! benchmarks. Instruction counts repeat exactly, so two percent is a change of the code, not noise. A figure may only
+//! benchmarks. Instruction counts repeat exactly, so one percent is a change of the code, not noise. A figure may only
 //! rise by a commit that stores a new baseline and says why.
 
 use std::collections::BTreeMap;
@@ -14,10 +14,10 @@ use super::{Figure, Run};
 use crate::paths;
 
 /// How far a figure may be above its baseline.
-pub const ALLOWED: f64 = 1.02;
+pub const ALLOWED: f64 = 1.01;
 
 /// The slice that every test run measures: one benchmark for each mechanism that a careless change makes slower.
-pub const SLICE: [&str; 11] = [
+pub const SLICE: [&str; 15] = [
     "getpid",
     "read_null",
     "stat",
@@ -25,9 +25,13 @@ pub const SLICE: [&str; 11] = [
     "pipe",
     "mmap_fault",
     "mmap_fault_4k",
+    "mmap_munmap",
+    "mprotect",
+    "brk",
     "signal_delivery",
     "fork_exit",
     "exec_true",
+    "exec_large_64",
     "socketpair",
 ];
 
@@ -94,19 +98,19 @@ mod tests {
     use crate::bench::Conditions;
 
     #[test]
-    fn three_percent_more_instructions_is_a_regression_and_one_percent_is_not() {
+    fn two_percent_more_instructions_is_a_regression_and_one_percent_is_not() {
         let mut baseline = Baseline::default();
         baseline.figures.extend([("slow".to_owned(), 100.0), ("same".to_owned(), 100.0)]);
         let figure = |name: &str, total_ns| Figure { name: name.into(), iterations: 10, total_ns };
         let run = Run {
             kernel: "ours".into(),
             conditions: Conditions { flags: Vec::new(), image: 0 },
-            figures: vec![figure("slow", 1030), figure("same", 1010), figure("new", 5000)],
+            figures: vec![figure("slow", 1020), figure("same", 1010), figure("new", 5000)],
             spread: BTreeMap::new(),
             user: BTreeMap::new(),
         };
         let found = baseline.regressions(&run);
-        assert_eq!(found, [Regression { name: "slow".into(), before: 100.0, now: 103.0 }]);
+        assert_eq!(found, [Regression { name: "slow".into(), before: 100.0, now: 102.0 }]);
     }
 
     #[test]

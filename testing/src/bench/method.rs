@@ -32,11 +32,17 @@ const LIMITS: u64 = 1200;
 /// With half of this, Linux's page allocator already looks for reserves in `mmap_fault`, which would flatter us.
 const MEMORY_MIB: u32 = 1024;
 
+/// How the names of benchmarks begin that execute the program with 5 MiB of code.
+const LARGE: &str = "exec_large_";
+
 /// Builds the image that every run of one comparison starts from: the chosen benchmarks, and `padding` bytes that move
 /// everything else in memory.
 pub fn image(rows: &[BenchRow], padding: usize, consent: Consent) -> Result<(PathBuf, u32)> {
     let mut image = image::base(consent)?;
     image.program("/sbin/bench", &guest::program("bench", consent)?)?;
+    if rows.iter().any(|row| row.name.starts_with(LARGE)) {
+        image.program("/sbin/large", &guest::linked("large", guest::Link::StaticHuge, consent)?)?;
+    }
     let names: String = rows.iter().map(|row| format!("{}\n", row.name)).collect();
     image.text("/etc/kwab/bench", &names);
     if padding > 0 {

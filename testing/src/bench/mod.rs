@@ -187,7 +187,7 @@ mod tests {
         }
         let in_table: Vec<_> = table().unwrap().into_iter().map(|row| (row.name, row.iterations)).collect();
         assert_eq!(in_guest, in_table);
-        assert_eq!(in_table.iter().filter(|row| !row.0.starts_with("bb_")).count(), 45);
+        assert_eq!(in_table.iter().filter(|row| !row.0.starts_with("bb_")).count(), 50);
         assert_eq!(in_table.iter().filter(|row| row.0.starts_with("bb_")).count(), 22);
     }
 

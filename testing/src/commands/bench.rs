@@ -1,4 +1,4 @@
-//! `cargo xtask bench [FILTER] [OPTIONS]`: the 45 benchmarks and 22 BusyBox workloads, beside Linux in the same
+//! `cargo xtask bench [FILTER] [OPTIONS]`: the 50 benchmarks and 22 BusyBox workloads, beside Linux in the same
 //! emulator.
 //!
 //! Both kernels run the same program from the same image with the same QEMU flags. By default the figures are guest
@@ -25,7 +25,7 @@
 //! `--memory` measures the bytes that a process, a thread, an open file and so on need, and a system at rest, beside
 //! Linux; FILTER chooses among the rows.
 //!
-//! `--gate` runs the slice of eleven under our kernel alone and fails when one needs more than 2 % over the stored
+//! `--gate` runs the slice of fifteen under our kernel alone and fails when one needs more than 1 % over the stored
 //! baseline; `--save-baseline` stores what it measures.
 
 use std::process::ExitCode;
@@ -78,7 +78,7 @@ pub struct BenchArguments {
     #[arg(long, value_name = "LIST", value_parser = safety_list)]
     #[arg(conflicts_with_all = ["wall", "kernel", "profile", "layout"])]
     safety: Option<SafetyList>,
-    /// Measure the slice of eleven under our kernel and fail on a regression.
+    /// Measure the slice of fifteen under our kernel and fail on a regression.
     #[arg(long, conflicts_with_all = ["wall", "filter", "kernel", "profile", "safety"])]
     gate: bool,
     /// Measure what our kernel's always-on recorders cost, and fail above three percent.
@@ -119,7 +119,7 @@ fn safety_list(text: &str) -> Result<SafetyList> {
 }
 
 impl BenchArguments {
-    /// The slice of eleven against the stored baseline.
+    /// The slice of fifteen against the stored baseline.
     pub fn gate() -> Self {
         Self {
             filter: None,

@@ -54,14 +54,25 @@ impl<B> Pieces<B> {
     #[inline]
     pub(super) fn partition(&self, is_before: impl Fn(&Vma<B>) -> bool) -> At {
         let recent = self.recent.get();
-        if self.get(recent).is_some_and(|vma| !is_before(vma))
-            && self.before(recent).and_then(|before| self.get(before)).is_none_or(&is_before)
+        if let Some(piece) = self.pieces.get(recent.piece)
+            && piece.get(recent.index).is_some_and(|vma| !is_before(vma))
+            && self.in_front(piece, recent).is_none_or(&is_before)
         {
             return recent;
         }
         let at = self.search(is_before);
         self.recent.set(at);
         at
+    }
+
+    /// The range in front of the one at `at`, which is in `piece`: one search of the pieces less than by
+    /// [`Pieces::before`].
+    #[inline]
+    fn in_front<'a>(&'a self, piece: &'a [Vma<B>], at: At) -> Option<&'a Vma<B>> {
+        match at.index.checked_sub(1) {
+            Some(index) => piece.get(index),
+            None => self.pieces.get(at.piece.checked_sub(1)?)?.last(),
+        }
     }
 
     fn search(&self, is_before: impl Fn(&Vma<B>) -> bool) -> At {

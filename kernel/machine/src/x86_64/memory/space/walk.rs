@@ -138,6 +138,7 @@ impl<'a> Tables<'a> {
     }
 
     /// Visit the occupied leaves in `range`, in order.
+    #[inline]
     pub(super) fn for_each_slot(&self, range: PageRange, visit: &mut dyn FnMut(u64, &Slot<'a>)) {
         let mut at = range.start();
         while at < range.end() {
