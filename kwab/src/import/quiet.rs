@@ -2,9 +2,9 @@
 //!
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
 //! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
-//! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the text that they
-//! were chosen for is compared where they stand, and the rest of its set searched for. One more look tells lines with
-//! control characters besides tabs, which are never quiet, and those with the bytes that need a longer one.
+//! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the text that
+//! they were chosen for is compared where they stand, and the rest of its set searched for. One more look tells lines
+//! with control characters besides tabs, which are never quiet, and those with the bytes that need a longer one.
 //! Builds with debug assertions ask all readers about each quiet line.
 
 use memchr::memmem::Finder;
