@@ -2,11 +2,10 @@
 //!
 //! Most of a log is such lines. Every reader of console text says which texts a line must hold to mean anything to it
 //! (its `needles`). Of each set of texts four bytes are chosen, those that the log itself has had least often so far,
-//! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the sets that its
-//! four bytes were chosen for are searched for whole. Lines with control characters besides tabs are never quiet.
+//! and a line that has none of the chosen ones is only recorded. So is one that has some by accident: the text that
+//! they were chosen for is compared where they stand, and the rest of its set searched for. One more look tells lines
+//! with control characters besides tabs, which are never quiet, and those with the bytes that need a longer one.
 //! Builds with debug assertions ask all readers about each quiet line.
-
-use std::collections::HashMap;
 
 use memchr::memmem::Finder;
 
@@ -72,7 +71,10 @@ impl Quiet {
                 }
                 false
             }
-            Self::Sorting(sieve) => sieve.holds_none(line) && !Recogniser::is_wrapped(line) && is_plain(line),
+            Self::Sorting(sieve) => {
+                let signs = signs(line, &sieve.marks);
+                signs & LOUD == 0 && sieve.holds_none(line, signs) && !is_wrapped(line, signs)
+            }
         }
     }
 }
@@ -83,19 +85,32 @@ fn needles(recogniser: &Recogniser) -> impl Iterator<Item = Vec<Vec<u8>>> {
     recogniser.needles().chain(others.map(|text| vec![text.to_vec()]))
 }
 
+/// A set of texts by the four bytes that were chosen for it.
+#[derive(Debug)]
+struct Choice {
+    /// The text that has the four bytes.
+    text: Vec<u8>,
+    /// Where in the text.
+    offset: usize,
+    /// The other texts of the set.
+    others: Vec<Finder<'static>>,
+}
+
 /// Four bytes of each set.
 #[derive(Debug)]
 pub(super) struct Sieve {
     /// One for the buckets of the chosen four bytes.
     chosen: Box<[u8; 1 << BITS]>,
-    /// The sets that a bucket was chosen for: all texts of each, in lower case.
-    sets: HashMap<usize, Vec<Vec<Finder<'static>>>>,
+    /// Where [`Self::sets`] has those that a bucket was chosen for; 0 for none.
+    which: Box<[u16; 1 << BITS]>,
+    /// The sets that a bucket was chosen for.
+    sets: Vec<Vec<Choice>>,
     /// The line that is searched for whole sets, in lower case.
     lower: Vec<u8>,
     /// Sets of which no text is as long as two grams side by side.
     short: Vec<Vec<Finder<'static>>>,
-    /// The rarest byte of each of these sets, once.
-    marks: Vec<u8>,
+    /// The rarest byte of each of these sets.
+    marks: [u8; MARKS],
     /// A set has no text at all: every line may be meant.
     open: bool,
 }
@@ -104,41 +119,57 @@ impl Sieve {
     fn new(sets: impl Iterator<Item = Vec<Vec<u8>>>, counts: &Counts) -> Self {
         let mut sieve = Self {
             chosen: Box::new([0; 1 << BITS]),
-            sets: HashMap::new(),
+            which: Box::new([0; 1 << BITS]),
+            sets: vec![Vec::new()],
             lower: Vec::new(),
             short: Vec::new(),
-            marks: Vec::new(),
+            marks: [0; MARKS],
             open: false,
         };
+        let mut marks = Vec::new();
         for set in sets {
-            let pairs = set.iter().flat_map(|text| text.windows(PAIR));
-            let pairs = pairs.map(|pair| [bucket(&pair[..GRAM]), bucket(&pair[1..])]);
-            let cost = |pair: &[usize; 2]| pair.iter().map(|bucket| u64::from(counts.grams[*bucket])).sum::<u64>();
+            let places = |(number, text): (usize, &Vec<u8>)| {
+                (0..(text.len() + 1).saturating_sub(PAIR)).map(move |at| (number, at))
+            };
+            let pairs = set.iter().enumerate().flat_map(places);
+            let grams = |(number, at): (usize, usize)| [at, at + 1].map(|at| bucket(&set[number][at..at + GRAM]));
+            let cost =
+                |pair: &(usize, usize)| grams(*pair).map(|bucket| u64::from(counts.grams[bucket])).iter().sum::<u64>();
             let rarest = set.iter().flatten().copied().min_by_key(|byte| counts.bytes[usize::from(*byte)]);
             match (pairs.min_by_key(cost), rarest) {
-                (Some(pair), _) => {
-                    let whole = set.iter().map(|text| Finder::new(&text.to_ascii_lowercase()).into_owned());
-                    let whole: Vec<_> = whole.collect();
-                    for bucket in pair {
-                        sieve.chosen[bucket] = 1;
-                        sieve.sets.entry(bucket).or_default().push(whole.clone());
+                (Some((number, at)), _) => {
+                    for (offset, bucket) in [at, at + 1].into_iter().zip(grams((number, at))) {
+                        sieve.choose(bucket, Choice::new(&set, number, offset));
                     }
                 }
                 (None, Some(rarest)) => {
                     sieve.short.push(set.iter().map(|text| Finder::new(text).into_owned()).collect());
-                    sieve.marks.push(rarest);
+                    marks.push(rarest);
                 }
                 (None, None) => sieve.open = true,
             }
         }
-        sieve.marks.sort_unstable();
-        sieve.marks.dedup();
+        marks.sort_unstable();
+        marks.dedup();
+        // Each byte has its mark when there are more than can be looked for.
+        sieve.open |= marks.len() > MARKS;
+        marks.into_iter().zip(&mut sieve.marks).for_each(|(mark, place)| *place = mark);
         sieve
     }
 
-    /// Whether a line has nothing of any set.
+    fn choose(&mut self, bucket: usize, choice: Choice) {
+        self.chosen[bucket] = 1;
+        if self.which[bucket] == 0 {
+            // Fewer texts than buckets are chosen.
+            self.which[bucket] = u16::try_from(self.sets.len()).unwrap_or_default();
+            self.sets.push(Vec::new());
+        }
+        self.sets[usize::from(self.which[bucket])].push(choice);
+    }
+
+    /// Whether a line with these signs has nothing of any set.
     #[inline]
-    fn holds_none(&mut self, line: &[u8]) -> bool {
+    fn holds_none(&mut self, line: &[u8], signs: u8) -> bool {
         // Without a branch per position: lines are short, and most are quiet.
         let (eights, _) = line.as_chunks::<8>();
         let mut found = 0;
@@ -158,39 +189,42 @@ impl Sieve {
         }
         !self.open
             && (found == 0 || self.completes_none(line))
-            && (self.has_no_mark(line)
-                || !self.short.iter().any(|set| set.iter().all(|text| text.find(line).is_some())))
-    }
-
-    /// Whether a line has the rarest byte of none of the short sets.
-    fn has_no_mark(&self, line: &[u8]) -> bool {
-        self.marks.chunks(3).all(|marks| match *marks {
-            [one, two, three] => memchr::memchr3(one, two, three, line).is_none(),
-            [one, two] => memchr::memchr2(one, two, line).is_none(),
-            [one] => memchr::memchr(one, line).is_none(),
-            _ => true,
-        })
+            && (signs & MARKED == 0 || !self.short.iter().any(|set| set.iter().all(|text| text.find(line).is_some())))
     }
 
     /// Whether a line that has chosen four bytes has the whole of none of their sets, in upper or lower case.
     fn completes_none(&mut self, line: &[u8]) -> bool {
-        let Self { chosen, sets, lower, .. } = self;
-        let mut lowered = false;
-        for gram in line.windows(GRAM).step_by(2) {
+        let Self { chosen, which, sets, lower, .. } = self;
+        lower.clear();
+        for (at, gram) in line.windows(GRAM).enumerate().step_by(2) {
             let bucket = bucket(gram);
             if chosen[bucket] == 0 {
                 continue;
             }
-            if !std::mem::replace(&mut lowered, true) {
-                lower.clear();
-                lower.extend(line.iter().map(u8::to_ascii_lowercase));
-            }
-            let Some(sets) = sets.get(&bucket) else { continue };
-            if sets.iter().any(|set| set.iter().all(|text| text.find(lower).is_some())) {
-                return false;
+            for choice in sets[usize::from(which[bucket])].iter().filter(|choice| choice.stands(line, at)) {
+                if lower.is_empty() && !choice.others.is_empty() {
+                    lower.extend(line.iter().map(u8::to_ascii_lowercase));
+                }
+                if choice.others.iter().all(|text| text.find(lower).is_some()) {
+                    return false;
+                }
             }
         }
         true
+    }
+}
+
+impl Choice {
+    fn new(set: &[Vec<u8>], number: usize, offset: usize) -> Self {
+        let others = set.iter().enumerate().filter(|(other, _)| *other != number);
+        let others = others.map(|(_, text)| Finder::new(&text.to_ascii_lowercase()).into_owned()).collect();
+        Self { text: set[number].clone(), offset, others }
+    }
+
+    /// Whether its text stands in a line that has its four bytes at `at`, in upper or lower case.
+    fn stands(&self, line: &[u8], at: usize) -> bool {
+        let text = at.checked_sub(self.offset).and_then(|begin| line.get(begin..begin + self.text.len()));
+        text.is_some_and(|text| text.eq_ignore_ascii_case(&self.text))
     }
 }
 
@@ -205,15 +239,58 @@ fn bucket_of(gram: u32) -> usize {
     ((gram | 0x2020_2020).wrapping_mul(0x9e37_79b1) >> (32 - BITS)) as usize
 }
 
-/// Whether a line has no control characters. Without a branch per byte, so that many bytes are looked at at once.
+/// Bytes that are looked at at once.
+const LANES: usize = 16;
+/// The most bytes by which short sets are found.
+const MARKS: usize = 8;
+/// The line has a control character besides tabs, or may have an entity of HTML.
+const LOUD: u8 = 1;
+/// It has a byte of [`Sieve::marks`].
+const MARKED: u8 = 2;
+/// It may be quoted-printable.
+const EQUALS: u8 = 4;
+
+/// What single bytes of a line say. Without a branch per byte, so that many bytes are looked at at once.
 #[inline]
-fn is_plain(line: &[u8]) -> bool {
-    line.iter().fold(0, |found, byte| found | u8::from(*byte < 0x20 && *byte != b'\t') | u8::from(*byte == 0x7f)) == 0
+fn signs(line: &[u8], marks: &[u8; MARKS]) -> u8 {
+    let mut seen = [0; LANES];
+    let (chunks, rest) = line.as_chunks();
+    chunks.iter().for_each(|chunk| look(chunk, marks, &mut seen));
+    match line.last_chunk() {
+        Some(last) => look(last, marks, &mut seen),
+        None => {
+            let mut last = [b' '; LANES];
+            last[..rest.len()].copy_from_slice(rest);
+            look(&last, marks, &mut seen);
+        }
+    }
+    seen.iter().fold(0, |all, one| all | one)
+}
+
+#[inline(always)]
+fn look(chunk: &[u8; LANES], marks: &[u8; MARKS], seen: &mut [u8; LANES]) {
+    for (byte, seen) in chunk.iter().zip(seen) {
+        let control = u8::from(*byte < b' ') & u8::from(*byte != b'\t') | u8::from(*byte == 0x7f);
+        let marked = marks.iter().fold(0, |found, mark| found | u8::from(byte == mark));
+        *seen |= (control | u8::from(*byte == b'&')) * LOUD | marked * MARKED | u8::from(*byte == b'=') * EQUALS;
+    }
+}
+
+/// Whether a line with these signs, none of them [`LOUD`], may have to be unpacked.
+#[inline]
+fn is_wrapped(line: &[u8], signs: u8) -> bool {
+    let may_be = signs & EQUALS != 0 || line.first() == Some(&b'{');
+    debug_assert!(may_be || !Recogniser::is_wrapped(line), "{:?}", String::from_utf8_lossy(line));
+    may_be && Recogniser::is_wrapped(line)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn holds(sieve: &mut Sieve, line: &[u8]) -> bool {
+        sieve.holds_none(line, signs(line, &sieve.marks))
+    }
 
     /// A filter that has seen enough of ordinary lines.
     fn sorting(recogniser: &Recogniser) -> Quiet {
@@ -259,16 +336,16 @@ mod tests {
         let set = |texts: &[&str]| texts.iter().map(|text| text.as_bytes().to_vec()).collect::<Vec<_>>();
         let sets = [set(&["paged", "losts"]), set(&["[#"]), set(&["@", " at "])];
         let mut sieve = Sieve::new(sets.into_iter(), &counts);
-        assert!(sieve.holds_none(b"a paged page") && !sieve.holds_none(b"x [#1]"));
-        assert!(sieve.holds_none(b"x at y") && sieve.holds_none(b"@ y") && !sieve.holds_none(b"@ at y"));
+        assert!(holds(&mut sieve, b"a paged page") && !holds(&mut sieve, b"x [#1]"));
+        assert!(holds(&mut sieve, b"x at y") && holds(&mut sieve, b"@ y") && !holds(&mut sieve, b"@ at y"));
         for at in 0..40 {
             let half = [&vec![b'x'; at][..], b" LOSTS "].concat();
-            assert!(sieve.holds_none(&half), "one text of two, at {at}");
+            assert!(holds(&mut sieve, &half), "one text of two, at {at}");
             let line = [b"Paged", &half[..]].concat();
-            assert!(!sieve.holds_none(&line), "at {at}");
-            assert!(!sieve.holds_none(line.trim_ascii_end()), "at {at}, at the end");
+            assert!(!holds(&mut sieve, &line), "at {at}");
+            assert!(!holds(&mut sieve, line.trim_ascii_end()), "at {at}, at the end");
         }
         let mut open = Sieve::new([set(&[])].into_iter(), &counts);
-        assert!(!open.holds_none(b"anything"), "a template without text may mean any line");
+        assert!(!holds(&mut open, b"anything"), "a template without text may mean any line");
     }
 }

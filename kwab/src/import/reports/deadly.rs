@@ -177,6 +177,9 @@ const HEALTHY: &[&str] = &[
     "loaded",
     "entry",
     "vector table",
+    "stack overflow forum",
+    "stack overflow question",
+    "stack overflow answer",
     "tracing",
     " rate",
     "ratelimit",
@@ -322,12 +325,17 @@ pub(super) fn mentions(line: &[u8]) -> Option<Class> {
 }
 
 /// Whether a deadly line is nothing but a title in the letters of a sentence, as prose has above a paragraph, or the
-/// two words with which programs die as well.
+/// words with which programs die as well: `FATAL ERROR`, `Oops!`, `Stack overflow.`
 pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
     let plain = line.iter().all(|byte| byte.is_ascii_alphabetic() || matches!(byte, b' ' | b'-'));
     // A kernel that says no more than the others does so of these.
     let prose = matches!(class, Class::PageFault | Class::GeneralProtection);
-    prose && plain && line.iter().any(u8::is_ascii_lowercase) || line.eq_ignore_ascii_case(b"fatal error")
+    let words = line.strip_suffix(b".").or_else(|| line.strip_suffix(b"!")).unwrap_or(line);
+    let sentence = words.len() < line.len() && line.iter().any(u8::is_ascii_lowercase);
+    let of_programs: [&[u8]; 3] = [b"stack overflow", b"unhandled exception", b"oops"];
+    prose && plain && line.iter().any(u8::is_ascii_lowercase)
+        || words.eq_ignore_ascii_case(b"fatal error")
+        || sentence && of_programs.iter().any(|known| words.eq_ignore_ascii_case(known))
 }
 
 /// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin,

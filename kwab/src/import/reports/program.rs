@@ -25,8 +25,13 @@ pub(super) fn is_of_program(line: &[u8]) -> bool {
 /// How .NET says that a program ended by an exception; a kernel has a number or a place there.
 const UNHANDLED: [&[u8]; 2] = [b"nhandled exception. ", b"nhandled Exception. "];
 
-/// How the runtimes of .NET and Node.js begin their last words.
-const RUNTIMES: [&[u8]; 2] = [b"Fatal error. ", b"FATAL ERROR: Reached heap limit"];
+/// How the runtimes of .NET and Node.js, and the compiler clang, begin their last words.
+const RUNTIMES: [&[u8]; 4] = [
+    b"Fatal error. ",
+    b"FATAL ERROR: Reached heap limit",
+    b"fatal error: too many errors emitted",
+    b"fatal error: error in backend: ",
+];
 
 /// Whether the C library of BSD systems and macOS says which assertion of a program failed: `Assertion failed: (x > 0),
 /// function demo, file demo.c, line 12.`
