@@ -91,7 +91,7 @@ pub(crate) fn run(mut app: App, first: Vec<Effect>, mouse: bool) -> io::Result<(
     let (send, receive) = channel();
     let current = Arc::new(Generations::default());
     app.publish(&current);
-    let pool = Pool::start(2, Arc::clone(&current), &send, Wake::Loaded)?;
+    let pool = Pool::start(3, Arc::clone(&current), &send, Wake::Loaded)?;
     let gate = Gate::default();
     let changes = Changes::start(app.workspace().catalogue().paths(), send.clone(), || Wake::Changed);
     listen_to_signals(send.clone(), gate.clone())?;

@@ -66,13 +66,13 @@ pub(super) fn open(
     if !current.is_crash(generation) {
         return Vec::new();
     }
-    let index = Job::Index { generation, path: path.clone(), report: Arc::clone(&report) };
+    let index = |held| Job::Index { generation, path: path.clone(), report: Arc::clone(&report), held };
     if long {
-        let sources = sources.clone();
-        return vec![Job::Conclude { generation, path, sources, whole: false }, index];
+        let (path, sources) = (path.clone(), sources.clone());
+        return vec![Job::Conclude { generation, path, sources, whole: false }, index(0)];
     }
-    conclude(generation, &name, dump, &report, sources, current, send);
-    vec![index]
+    let held = conclude(generation, &name, dump, &report, sources, current, send);
+    vec![index(held)]
 }
 
 /// Opens the dump of a name: a file, or one of several in it.
@@ -125,7 +125,7 @@ fn skipped(dump: &Dump) -> Vec<String> {
     kinds.collect()
 }
 
-/// Everything that the analyses say.
+/// Everything that the analyses say; returns what the lists of it hold of the dump's budget.
 fn conclude(
     generation: u64,
     name: &str,
@@ -134,12 +134,13 @@ fn conclude(
     sources: &Sources,
     current: &Generations,
     send: &mut dyn FnMut(Message),
-) {
+) -> u64 {
     let skipped = skipped(&dump);
     send(Message::Skipped { generation, skipped: skipped.clone() });
     dump.file.release();
     let case = dump.case();
     let budget = &dump.file.budget;
+    let before = budget.left();
     let price = list_tasks(generation, &case, &Symbols::new(), budget, send);
     let locks = tasks::locks(&case, budget);
     say_left_out(generation, "locks", locks.left_out, send);
@@ -158,11 +159,11 @@ fn conclude(
     let looked = finder.look(&mut |done, total| watch.told(done, total));
     watch.finished();
     if looked.is_break() {
-        return;
+        return 0;
     }
     let found = images::load(&case, &mut finder, &IndexCache::of_user());
     if !current.is_crash(generation) {
-        return;
+        return 0;
     }
     let backing = backing(generation, sources, send);
     if !found.symbols.loaded().is_empty() {
@@ -204,6 +205,7 @@ fn conclude(
     if let Some(said) = of_symbols(generation, sources, &found.symbols, problem.as_ref()) {
         send(said);
     }
+    before.saturating_sub(budget.left())
 }
 
 /// Files that the user named to compare pages with.
@@ -266,11 +268,12 @@ fn of_symbols(generation: u64, sources: &Sources, symbols: &Symbols, problem: Op
     }
 }
 
-/// Everything that is long: events, console, memory, checksums.
+/// Everything that is long: events, console, memory, checksums. Other lists of the dump hold `held` bytes of its budget.
 pub(super) fn index(
     generation: u64,
     path: &Path,
     report: &Report,
+    held: u64,
     current: &Generations,
     send: &mut dyn FnMut(Message),
 ) {
@@ -281,6 +284,7 @@ pub(super) fn index(
             return;
         }
     };
+    let _ = file.budget.take(held.min(file.budget.left()));
     let payloads = Arc::new(Payloads::new(Arc::new(file)));
     let mut watch = Watch { generation, what: "events", current, send };
     let events = EventIndex::build(&payloads, &mut |done, total| watch.told(done, total));
@@ -301,7 +305,7 @@ pub(super) fn index(
     let hex = HexView::new(Arc::clone(&payloads));
     say_left_out(generation, "pieces of memory", hex.left_out, send);
     send(Message::List { generation, slot: Slot::Hex, view: Arc::new(hex) });
-    verify(generation, path, report, current, send);
+    verify(generation, path, report, &payloads.file().budget, current, send);
 }
 
 /// Says that a list is not whole, and what makes it whole.
@@ -314,7 +318,14 @@ fn say_left_out(generation: u64, what: &str, left_out: usize, send: &mut dyn FnM
 }
 
 /// Checks every checksum, the long ones with progress.
-fn verify(generation: u64, path: &Path, report: &Report, current: &Generations, send: &mut dyn FnMut(Message)) {
+fn verify(
+    generation: u64,
+    path: &Path,
+    report: &Report,
+    budget: &Budget,
+    current: &Generations,
+    send: &mut dyn FnMut(Message),
+) {
     let Ok(mut file) = open_named(path) else { return };
     let total = file.sections.len();
     if file.verified() < total {
@@ -329,6 +340,7 @@ fn verify(generation: u64, path: &Path, report: &Report, current: &Generations, 
         watch.finished();
     }
     let checked = check(&mut file, &report.file);
-    let view = integrity::integrity(&checked, report, true);
+    let view = integrity::integrity(&checked, report, true, budget);
+    say_left_out(generation, "sections and remarks", view.left_out, send);
     send(Message::List { generation, slot: Slot::Integrity, view: Arc::new(view) });
 }

@@ -113,6 +113,8 @@ pub enum Job {
         path: PathBuf,
         /// What is already known of it.
         report: Arc<Report>,
+        /// Bytes of its budget that its other lists hold.
+        held: u64,
     },
     /// Conclude from a dump that is too long to be held whole without being asked.
     Conclude {
@@ -406,7 +408,7 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
         Job::Read { generation, files } => return vec![catalogue::read(generation, files, current, send)],
         Job::Judge { generation, files } => catalogue::judged(generation, &files, current, send),
         Job::Open { generation, path, sources } => return crash::open(generation, path, &sources, current, send),
-        Job::Index { generation, path, report } => crash::index(generation, &path, &report, current, send),
+        Job::Index { generation, path, report, held } => crash::index(generation, &path, &report, held, current, send),
         Job::Conclude { generation, path, sources, whole } => {
             crash::conclude_long(generation, &path, &sources, whole, current, send);
         }
@@ -455,7 +457,8 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
     Vec::new()
 }
 
-/// The threads and what they have to do.
+/// The threads and what they have to do. The first one opens dumps and does nothing else while there are others: what it
+/// frees of a dump is where it reads the next one, since an allocator keeps what a thread frees for that thread.
 pub struct Pool {
     queue: Arc<(Mutex<VecDeque<Job>>, Condvar)>,
 }
@@ -473,10 +476,11 @@ impl Pool {
     ) -> std::io::Result<Self> {
         let queue: Arc<(Mutex<VecDeque<Job>>, Condvar)> = Arc::default();
         for number in 0..threads.max(1) {
+            let opens = (threads > 1).then_some(number == 0);
             let (queue, current, out) = (Arc::clone(&queue), Arc::clone(&current), out.clone());
             let work = move || {
                 loop {
-                    let job = next(&queue);
+                    let job = next(&queue, opens);
                     // A job that panics costs its result, never the interface.
                     let done = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
                         perform(job, &current, &mut |message| drop(out.send(wrap(message))))
@@ -508,15 +512,35 @@ fn push(queue: &(Mutex<VecDeque<Job>>, Condvar), job: Job) {
     } else {
         jobs.push_front(job);
     }
-    queue.1.notify_one();
+    // Not every thread does every job.
+    queue.1.notify_all();
 }
 
-fn next(queue: &(Mutex<VecDeque<Job>>, Condvar)) -> Job {
+/// The next job of a thread that opens dumps, or of one that does not; `None` does all.
+fn next(queue: &(Mutex<VecDeque<Job>>, Condvar), opens: Option<bool>) -> Job {
     let mut jobs = queue.0.lock().unwrap_or_else(PoisonError::into_inner);
     loop {
-        if let Some(job) = jobs.pop_front() {
+        let is_for = |job: &Job| opens.is_none_or(|opens| opens == matches!(job, Job::Open { .. } | Job::Index { .. }));
+        if let Some(job) = jobs.iter().position(is_for).and_then(|at| jobs.remove(at)) {
             return job;
         }
         jobs = queue.1.wait(jobs).unwrap_or_else(PoisonError::into_inner);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_thread_opens_dumps_and_the_others_do_the_rest() {
+        let queue: (Mutex<VecDeque<Job>>, Condvar) = Default::default();
+        let (generation, report) = (1, Arc::default());
+        push(&queue, Job::Index { generation, path: PathBuf::new(), report, held: 0 });
+        push(&queue, Job::Read { generation, files: Vec::new() });
+        assert!(matches!(next(&queue, Some(false)), Job::Read { .. }));
+        push(&queue, Job::Read { generation, files: Vec::new() });
+        assert!(matches!(next(&queue, Some(true)), Job::Index { .. }));
+        assert!(matches!(next(&queue, None), Job::Read { .. }));
     }
 }
