@@ -272,7 +272,8 @@ fn look(chunk: &[u8; LANES], marks: &[u8; MARKS], seen: &mut [u8; LANES]) {
     for (byte, seen) in chunk.iter().zip(seen) {
         let control = u8::from(*byte < b' ') & u8::from(*byte != b'\t') | u8::from(*byte == 0x7f);
         let marked = marks.iter().fold(0, |found, mark| found | u8::from(byte == mark));
-        *seen |= (control | u8::from(*byte == b'&')) * LOUD | marked * MARKED | u8::from(*byte == b'=') * EQUALS;
+        let loud = control | u8::from(*byte == b'&');
+        *seen |= (loud * LOUD) | (marked * MARKED) | (u8::from(*byte == b'=') * EQUALS);
     }
 }
 

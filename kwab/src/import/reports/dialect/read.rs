@@ -215,7 +215,7 @@ fn tells_why(all: &Dialects, builder: &Builder, line: &[u8]) -> bool {
         () if wants_reason(builder) => |opening| opening.class == Class::Assertion,
         () => return false,
     };
-    all.opens(line).is_some_and(|(opening, captures)| wants(&opening) && captures.get("message").is_some())
+    all.opens(line).is_some_and(|(opening, captures)| wants(opening) && captures.get("message").is_some())
 }
 
 /// Whether the report has a code instead of a reason.
