@@ -30,6 +30,8 @@ struct Sizes {
     stack: u64,
     code: u64,
     locked: u64,
+    /// Page tables but the root.
+    tables: u64,
 }
 
 fn sizes(mm: Option<&AddressSpace>) -> Sizes {
@@ -50,6 +52,7 @@ fn sizes(mm: Option<&AddressSpace>) -> Sizes {
     sizes.code = (map.code.1 - map.code.0).div_ceil(4096);
     drop(map);
     sizes.resident = mm.resident();
+    sizes.tables = (mm.space.table_frames() as u64).saturating_sub(1);
     sizes.peak = mm.peak().max(sizes.resident.total());
     sizes
 }
@@ -265,7 +268,7 @@ fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
         ("VmStk", sizes.stack),
         ("VmExe", sizes.code),
         ("VmLib", 0),
-        ("VmPTE", 0),
+        ("VmPTE", sizes.tables),
         ("VmSwap", 0),
     ];
     for (name, pages) in rows {
