@@ -145,16 +145,7 @@ fn conclude(
     let locks = tasks::locks(&case, budget);
     say_left_out(generation, "locks", locks.left_out, send);
     send(Message::List { generation, slot: Slot::Locks, view: Arc::new(locks) });
-    let mut paths = sources.symbols.clone();
-    let built = PathBuf::from("target/x86_64-unknown-none");
-    if built.is_dir() {
-        paths.push(built);
-    }
-    let beside = kwab::pack::images_beside(Path::new(name));
-    let mut finder = Finder::new(paths, sources.force).and_beside(beside);
-    if !sources.kept {
-        finder = finder.with_debug_dirs(Vec::new());
-    }
+    let mut finder = finder(sources, name);
     let mut watch = Watch { generation, what: IMAGES, current, send };
     let looked = finder.look(&mut |done, total| watch.told(done, total));
     watch.finished();
@@ -206,6 +197,17 @@ fn conclude(
         send(said);
     }
     before.saturating_sub(budget.left())
+}
+
+/// Where images are looked for.
+fn finder(sources: &Sources, name: &str) -> Finder {
+    let mut paths = sources.symbols.clone();
+    let built = PathBuf::from("target/x86_64-unknown-none");
+    if built.is_dir() {
+        paths.push(built);
+    }
+    let finder = Finder::new(paths, sources.force).and_beside(kwab::pack::images_beside(Path::new(name)));
+    if sources.kept { finder } else { finder.with_debug_dirs(Vec::new()) }
 }
 
 /// Files that the user named to compare pages with.
@@ -268,7 +270,8 @@ fn of_symbols(generation: u64, sources: &Sources, symbols: &Symbols, problem: Op
     }
 }
 
-/// Everything that is long: events, console, memory, checksums. Other lists of the dump hold `held` bytes of its budget.
+/// Everything that is long: events, console, memory, checksums. Other lists of the dump hold `held` bytes of its
+/// budget.
 pub(super) fn index(
     generation: u64,
     path: &Path,

@@ -457,8 +457,8 @@ pub fn perform(job: Job, current: &Generations, send: &mut dyn FnMut(Message)) -
     Vec::new()
 }
 
-/// The threads and what they have to do. The first one opens dumps and does nothing else while there are others: what it
-/// frees of a dump is where it reads the next one, since an allocator keeps what a thread frees for that thread.
+/// The threads and what they have to do. The first one opens dumps and does nothing else while there are others: what
+/// it frees of a dump is where it reads the next one, since an allocator keeps what a thread frees for that thread.
 pub struct Pool {
     queue: Arc<(Mutex<VecDeque<Job>>, Condvar)>,
 }

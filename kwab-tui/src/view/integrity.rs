@@ -18,8 +18,8 @@ const COLUMNS: &[Column] = &[
     Column::rest("state"),
 ];
 
-/// Damage first, then what is missing, remarks, kernel and boot, and every section, as far as `budget` has room for their
-/// rows. `checked` is whether all checksums have been looked at.
+/// Damage first, then what is missing, remarks, kernel and boot, and every section, as far as `budget` has room for
+/// their rows. `checked` is whether all checksums have been looked at.
 #[must_use]
 pub fn integrity(check: &CheckReport, report: &Report, checked: bool, budget: &Budget) -> Table {
     let sections = check.sections.iter().map(|section| of_section(section, checked));

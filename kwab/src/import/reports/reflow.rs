@@ -329,10 +329,12 @@ mod tests {
 
     #[test]
     fn a_report_on_a_page_without_ends_of_lines_is_cut_at_its_words_and_frames() {
-        let page = "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 demo_put+0x57/0x70 \
-                    Modules linked in: a(-) b [last unloaded: c] CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 \
-                    Hardware name: X/Y, BIOS 02/23/2009 00000000 c12ba080 Call Trace: [<c12ba080>] ? dump_stack+0x44/0x64 \
-                    [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod] demo_exit+0x3a/0x70 [demo] entry+0x1/0x2";
+        let page = "------------[ cut here ]------------ WARNING: CPU: 1 PID: 28 at kernel/demo.c:11 \
+                    demo_put+0x57/0x70 Modules linked in: a(-) b [last unloaded: c] \
+                    CPU: 1 PID: 28 Comm: rm Tainted: P 4.8.4 #1 \
+                    Hardware name: X/Y, BIOS 02/23/2009 00000000 c12ba080 Call Trace: [<c12ba080>] ? \
+                    dump_stack+0x44/0x64 [<f80ca4d0>] ? demo_set+0x460/0x460 [demo_mod] \
+                    demo_exit+0x3a/0x70 [demo] entry+0x1/0x2";
         let lines = texts(page);
         assert_eq!(lines[1], " WARNING: CPU: 1 PID: 28 at kernel/demo.c:11");
         for line in [

@@ -422,7 +422,8 @@ fn a_report_without_ends_of_lines_is_read() {
     let bug = only(
         "[49762.1] x\n[49762.145406] ------------[ cut here ]------------      [49762.145409] Kernel BUG at \
          demo_all.constprop.0+0x22f/0x2b0 [demo] [verbose debug info unavailable]\n\
-         [49762.145426] invalid opcode: 0000 [#1] SMP         [49762.145431] CPU: 27 PID: 52 Comm: rm Not tainted 5.13.7\n\
+         [49762.145426] invalid opcode: 0000 [#1] SMP         [49762.145431] CPU: 27 PID: 52 Comm: rm \
+         Not tainted 5.13.7\n\
          [49762.145437] RIP:  0010:demo_all.constprop.0+0x22f/0x2b0 [demo]\n",
     );
     assert_eq!((bug.class, bug.function.as_deref(), bug.cpu), (Class::Bug, Some("demo_all"), Some(27)), "{bug:#?}");

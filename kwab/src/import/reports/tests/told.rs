@@ -193,7 +193,8 @@ fn the_death_of_a_trusted_application_or_of_a_task_is_told_with_its_place() {
     assert_eq!((riscv.ip, riscv.cpu), (Some(0x4008_14c4), Some(1)));
     let core = only(
         "E/TC:? 0 TA panicked with code 0xbeef\n\
-         E/TC:? 0 assertion 'demo()' failed at core/demo.h:22 <demo_pos>\nE/TC:0 0 Panic at core/assert.c:28 <_break>\n",
+         E/TC:? 0 assertion 'demo()' failed at core/demo.h:22 <demo_pos>\n\
+         E/TC:0 0 Panic at core/assert.c:28 <_break>\n",
     );
     assert_eq!((core.class, core.function.as_deref()), (Class::Assertion, Some("demo_pos")), "{core:#?}");
     let task = only(
@@ -237,7 +238,8 @@ fn the_death_of_a_trusted_application_or_of_a_task_is_told_with_its_place() {
 fn the_backtrace_of_a_program_in_rust_is_no_crash_of_a_kernel() {
     let frames = |library: &str| {
         format!(
-            "assertion `left == right` failed\n  left: 1\n right: 2\nstack backtrace:\n   0: __rustc::rust_begin_unwind\n\
+            "assertion `left == right` failed\n  left: 1\n right: 2\nstack backtrace:\n\
+             \x20  0: __rustc::rust_begin_unwind\n\
              \x20            at {library}/panicking.rs:689:5\n   1: core::panicking::panic_fmt\n\
              \x20            at /rustc/5980/library/core/src/panicking.rs:80:14\n   2: demo::mm::unmap\n\
              \x20            at ./src/mm.rs:34:5\n   3: demo::mm::exit\n             at ./src/mm.rs:90:5\n"
