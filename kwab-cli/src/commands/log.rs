@@ -127,12 +127,12 @@ pub(super) fn crashes(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Liste
     Ok(Some(Ok(files.collect())))
 }
 
-/// Everything that a log becomes, in its order, when something in it is recognised.
+/// Everything that a log becomes, in its order, when something in it is recognised; `text` when it was read already.
 ///
 /// # Errors
 /// When the log cannot be read.
-pub(super) fn all(path: &Path) -> Result<Option<Vec<PendingDump>>> {
-    let imported = imported(path, None)?;
+pub(super) fn all(path: &Path, text: Option<Vec<u8>>) -> Result<Option<Vec<PendingDump>>> {
+    let imported = imported(path, text)?;
     let known = |it: &Imported| !it.is_log || is_recognised(&it.report, &it.dumps) || it.report.unexplained.is_some();
     Ok(imported.filter(known).map(|imported| imported.dumps))
 }

@@ -23,13 +23,15 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
-use kwab::model::{Depth, Dump};
+use kwab::model::memory::{read_stream, read_unsized};
+use kwab::model::{Depth, Dump, DumpFile};
 use kwab::oracle::report::{OracleReport, Verdict};
 use kwab::oracle::{CompareOptions, Paths, Recorded, Trace, compare, is_strace, of_dumps, of_strace, text};
 use kwab::symbols::{Image, IndexCache};
 
 use super::analyse::open_dump;
 use super::log::{self, may_be};
+use super::not_opened;
 use crate::cli::Oracle;
 use crate::failure::{DAMAGED, FINDINGS, about, is_stdio, shown, system};
 use crate::{inputs, output};
@@ -130,25 +132,19 @@ fn read_paths(path: &Path) -> Result<Paths> {
     Ok(paths)
 }
 
-/// The run that a file tells of; `silent`: a log may have neither an event nor a crash.
+/// The run that a file, a pipe or stdin tells of; `silent`: a log may have neither an event nor a crash.
 fn open(path: &Path, silent: bool) -> Result<Trace> {
     let failed = |error: std::io::Error| about(path, system(&error));
-    if is_stdio(path) {
-        let bytes = kwab::model::memory::read_stream(std::io::stdin().lock()).map_err(failed)?;
-        if !is_strace(&bytes) {
-            bail!(about(path, "only the text of strace is read from stdin; name the file of a dump or log"));
-        }
-        return Ok(of_strace(&bytes));
-    }
-    let mut file = inputs::open(path).map_err(failed)?;
-    let mut start = Vec::new();
-    file.by_ref().take(LOOKED_AT).read_to_end(&mut start).map_err(failed)?;
+    let (start, whole) = beginning(path).map_err(failed)?;
     if is_strace(&start) {
-        file.read_to_end(&mut start).map_err(failed)?;
-        return Ok(of_strace(&start));
+        let text = match whole {
+            Some(bytes) => bytes,
+            None => read_whole(path).map_err(failed)?,
+        };
+        return Ok(of_strace(&text));
     }
     if may_be(&start) {
-        let dumps = if silent && start.is_empty() { None } else { log::all(path)? };
+        let dumps = if silent && start.is_empty() { None } else { log::all(path, whole.clone())? };
         if let Some(dumps) = dumps {
             // A program that crashes cuts a log into dumps; the run goes on behind it.
             return of_dumps(dumps.into_iter().map(|dump| Ok(Dump::load(log::opened(path, dump)?, Depth::Export))));
@@ -157,5 +153,34 @@ fn open(path: &Path, silent: bool) -> Result<Trace> {
             return Ok(Trace::silent());
         }
     }
-    of_dumps([open_dump(path, 1, Depth::Export)])
+    of_dumps([match whole {
+        Some(bytes) => {
+            let file = DumpFile::number_of(bytes, 1).map_err(|error| not_opened(path, error));
+            file.map(|file| Dump::load(file, Depth::Export))
+        }
+        None => open_dump(path, 1, Depth::Export),
+    }])
+}
+
+/// The first bytes of a file, or all that a pipe or stdin holds, which can be read once only.
+fn beginning(path: &Path) -> std::io::Result<(Vec<u8>, Option<Vec<u8>>)> {
+    let start_of = |bytes: &[u8]| bytes[..bytes.len().min(LOOKED_AT as usize)].to_vec();
+    if is_stdio(path) {
+        let bytes = read_stream(std::io::stdin().lock())?;
+        return Ok((start_of(&bytes), Some(bytes)));
+    }
+    let file = inputs::open(path)?;
+    if !file.metadata()?.is_file() {
+        let bytes = read_unsized(file)?;
+        return Ok((start_of(&bytes), Some(bytes)));
+    }
+    let mut start = Vec::new();
+    file.take(LOOKED_AT).read_to_end(&mut start)?;
+    Ok((start, None))
+}
+
+fn read_whole(path: &Path) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    inputs::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }

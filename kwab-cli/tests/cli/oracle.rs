@@ -74,3 +74,29 @@ fn a_run_without_events_is_compared_by_its_paths_and_refused_without() {
         assert!(error.contains(&format!("{bad}: {why}")), "{error}");
     }
 }
+
+#[test]
+fn a_run_is_read_from_a_pipe_too_and_only_once() {
+    let folder = folder();
+    let fifo = folder.path().join("bad");
+    assert!(std::process::Command::new("mkfifo").arg(&fifo).status().expect("runs").success());
+    std::fs::write(folder.path().join("empty.paths"), "kwab-paths 1\n").expect("written");
+    let good = captured("socket-families.log");
+    let (good, kernel) = (good.to_str().expect("UTF-8"), env!("CARGO_BIN_EXE_kwab"));
+    let paths = ["--symbols", kernel, "--good-paths", "empty.paths", "--bad-paths", "empty.paths"];
+    let dump = folder.path().join("run.kwab");
+    run(folder.path(), &["import", good, "-o", "run.kwab"]);
+    for source in [captured("socket-families.log"), captured("socket-families.strace"), dump] {
+        let bytes = std::fs::read(&source).expect("read");
+        for more in [&paths[..], &[]] {
+            let direct = source.to_str().expect("UTF-8");
+            let known = run(folder.path(), &[&["oracle", good, direct][..], more].concat());
+            let (to, bytes) = (fifo.clone(), bytes.clone());
+            // Not waited for: it would be for ever if the FIFO were not opened.
+            std::thread::spawn(move || std::fs::write(to, bytes));
+            let piped = run(folder.path(), &[&["oracle", good, "bad"][..], more].concat());
+            let told = |output: &std::process::Output| text(&output.stdout).replace(direct, "bad");
+            assert_eq!((piped.status.code(), told(&piped)), (known.status.code(), told(&known)), "{direct} {more:?}");
+        }
+    }
+}
