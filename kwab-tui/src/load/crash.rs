@@ -343,6 +343,9 @@ fn verify(
         watch.finished();
     }
     let checked = check(&mut file, &report.file);
+    // However many events there are, damage is shown first of all.
+    let least = Budget::of(0, u64::MAX);
+    let budget = if budget.left() < least.left() { &least } else { budget };
     let view = integrity::integrity(&checked, report, true, budget);
     say_left_out(generation, "sections and remarks", view.left_out, send);
     send(Message::List { generation, slot: Slot::Integrity, view: Arc::new(view) });
