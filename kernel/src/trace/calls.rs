@@ -1,13 +1,13 @@
-//! Trace points around every system call: two events, its time, its span, the program's stack canary.
+//! Trace points around every system call: two events, its time, its span, the program's stack canary, its buffers.
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
 use machine::arch::UserFrame;
-use machine::time::cycles;
+use machine::time::{cycles, params};
 
 use super::event::Event;
 use super::span::{self, Id};
-use super::{Category, canary, event, htrace, is_on, limit, profile, ring};
+use super::{Category, buffers, canary, event, flight, htrace, is_on, limit, profile, ring};
 use crate::upper::try_current;
 
 /// What is kept from the way in to the way out.
@@ -17,6 +17,8 @@ pub struct Before {
     events: bool,
     traced: bool,
     canary: Option<canary::Seen>,
+    /// Its arguments, while buffers are recorded: exec and signals change the frame.
+    args: Option<[u64; 6]>,
 }
 
 /// On the way in.
@@ -31,13 +33,18 @@ pub fn enter(frame: &UserFrame) -> Before {
     if traced {
         htrace::enter(Id::Syscall, nr);
     }
-    Before { nr, start: cycles(), events, traced, canary }
+    let args = (flight::ON && is_on(Category::Buffers)).then(|| frame.args());
+    if let Some(args) = &args {
+        buffers::before(nr, args);
+    }
+    Before { nr, start: cycles(), events, traced, canary, args }
 }
 
 /// On the way out.
 pub fn leave(before: &Before, result: i64) {
+    let lasted = cycles().saturating_sub(before.start);
     if is_on(Category::Profile) {
-        profile::call(before.nr, cycles().saturating_sub(before.start));
+        profile::call(before.nr, lasted);
     }
     if before.traced {
         htrace::exit(Id::Syscall, before.nr);
@@ -45,9 +52,12 @@ pub fn leave(before: &Before, result: i64) {
     if let Some(seen) = &before.canary {
         canary::compare(seen, before.nr);
     }
+    if let Some(args) = &before.args {
+        buffers::after(before.nr, args, result);
+    }
     if before.events {
         let texts = try_current().map_or([None; 6], |task| ring::last_texts(&task, before.nr));
-        event::syscall_exit(before.nr, result, &texts);
+        event::syscall_exit(before.nr, result, params().nanoseconds(lasted), &texts);
     }
 }
 

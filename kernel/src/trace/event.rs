@@ -239,16 +239,35 @@ struct Json<'a>(&'a [u8]);
 
 impl fmt::Display for Json<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for byte in self.0 {
-            match byte {
-                b'"' => f.write_str("\\\"")?,
-                b'\\' => f.write_str("\\\\")?,
-                b'\n' => f.write_str("\\n")?,
-                b' '..=b'~' => f.write_char(char::from(*byte))?,
-                _ => write!(f, "\\u{byte:04x}")?,
+        for chunk in self.0.utf8_chunks() {
+            for character in chunk.valid().chars() {
+                match character {
+                    '"' => f.write_str("\\\"")?,
+                    '\\' => f.write_str("\\\\")?,
+                    '\n' => f.write_str("\\n")?,
+                    ' '..='~' => f.write_char(character)?,
+                    _ => {
+                        for unit in character.encode_utf16(&mut [0; 2]) {
+                            write!(f, "\\u{unit:04x}")?;
+                        }
+                    }
+                }
+            }
+            // What is no text has no name in JSON: the code point of the same number.
+            for byte in chunk.invalid() {
+                write!(f, "\\u{byte:04x}")?;
             }
         }
         Ok(())
+    }
+}
+
+/// Two digits a byte.
+struct Hex<'a>(&'a [u8]);
+
+impl fmt::Display for Hex<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -296,21 +315,38 @@ pub fn syscall_entry(nr: u64, args: &[u64; 6]) {
     event.emit();
 }
 
-/// A call ends; how the strings begin that it was given.
+/// A call ends that lasted so long; how begins what its arguments point at: strings as they are, other bytes in
+/// hexadecimal.
 #[cold]
 #[inline(never)]
-pub fn syscall_exit(nr: u64, result: i64, texts: &[Option<CallText>; 6]) {
-    const NAMES: [&str; 6] = ["text0", "text1", "text2", "text3", "text4", "text5"];
+pub fn syscall_exit(nr: u64, result: i64, lasted: Nanos, texts: &[Option<CallText>; 6]) {
+    const NAMES: [(&str, &str); 6] = [
+        ("text0", "bytes0"),
+        ("text1", "bytes1"),
+        ("text2", "bytes2"),
+        ("text3", "bytes3"),
+        ("text4", "bytes4"),
+        ("text5", "bytes5"),
+    ];
     let mut event = Event::new("syscall_exit");
     thread(&mut event);
     event.string("name", call_name(nr).as_bytes()).number("nr", nr).signed("result", result);
     if let Some(name) = Errno::from_result(result).and_then(Errno::name) {
         event.string("errno", name.as_bytes());
     }
+    event.number("duration_ns", lasted);
     let mut cut = 0;
     for (at, text) in texts.iter().enumerate() {
         let Some(text) = text else { continue };
-        event.string(NAMES[at], text.bytes());
+        let (as_text, as_bytes) = NAMES[at];
+        let is_text = |text: &str| {
+            text.chars().all(|c| !c.is_control() || matches!(c, '\0' | '\n')) && text.contains(|c| c != '\0')
+        };
+        if core::str::from_utf8(text.bytes()).is_ok_and(is_text) {
+            event.string(as_text, text.bytes());
+        } else {
+            event.field(as_bytes, format_args!("\"{}\"", Hex(text.bytes())));
+        }
         cut |= u64::from(text.is_cut()) << at;
     }
     if cut != 0 {

@@ -148,7 +148,7 @@ fn time_of(entry: &recorder::Entry<WORDS>) -> Nanos {
 
 fn in_nanos(cycles: u64) -> Nanos {
     let clock = params();
-    ((u128::from(cycles.saturating_sub(clock.base)) * u128::from(clock.mult)) >> clock.shift) as u64
+    clock.nanoseconds(cycles.saturating_sub(clock.base))
 }
 
 /// In a tag: the time is a cycle count.

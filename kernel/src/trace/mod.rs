@@ -16,6 +16,7 @@ use machine::user::Fault;
 use crate::log;
 use crate::upper::Kwab;
 
+mod buffers;
 pub mod calls;
 mod canary;
 pub mod event;
@@ -80,11 +81,14 @@ pub enum Category {
     Audit = 1 << 20,
     /// Calls that are not implemented, by name; some per second.
     Unimplemented = 1 << 21,
+    /// What calls read from programs and write to them, beside their arguments in the rings.
+    Buffers = 1 << 22,
 }
 
 /// Every category by the name `debug=` uses, in alphabetical order.
 pub const CATEGORIES: &[(&str, Category)] = &[
     ("audit", Category::Audit),
+    ("buffers", Category::Buffers),
     ("canary", Category::Canary),
     ("fault", Category::Fault),
     ("htrace", Category::Htrace),
@@ -101,8 +105,11 @@ pub const CATEGORIES: &[(&str, Category)] = &[
 ];
 
 /// The categories that watch every call.
-const CALLS: u32 =
-    Category::Syscall as u32 | Category::Canary as u32 | Category::Profile as u32 | Category::Htrace as u32;
+const CALLS: u32 = Category::Syscall as u32
+    | Category::Canary as u32
+    | Category::Profile as u32
+    | Category::Htrace as u32
+    | Category::Buffers as u32;
 
 static ON: AtomicU32 = AtomicU32::new(Category::Panic as u32);
 /// [`ON`] as far as it is in [`CALLS`]: dispatch looks at nothing else.

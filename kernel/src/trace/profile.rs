@@ -25,7 +25,7 @@ pub fn read(meter: &Meter) -> Option<Reading> {
 
 fn in_ns(reading: Reading) -> Reading {
     let clock = params();
-    reading.map(|cycles| ((u128::from(cycles) * u128::from(clock.mult)) >> clock.shift) as u64)
+    reading.map(|cycles| clock.nanoseconds(cycles))
 }
 
 /// A reading as fields of an event.

@@ -191,7 +191,6 @@ fn with_texts<'t>(record: &mut SyscallRecord<'t>, texts: &'t [Option<CallText>; 
 fn record(task: &Task, clock: &ClockParams, call: &Call) -> SyscallRecord<'static> {
     let known = syscalls::by_number(u64::from(call.nr)).map_or(6, |known| known.args.len());
     let arg = |n: usize| (n < known).then(|| call.args[n]);
-    let ns = |cycles: u64| ((u128::from(cycles) * u128::from(clock.mult)) >> clock.shift) as u64;
     let ticks = call.done.map(|(exit, _)| exit.saturating_sub(call.entry));
     SyscallRecord {
         nr: Some(i64::from(call.nr)),
@@ -203,13 +202,13 @@ fn record(task: &Task, clock: &ClockParams, call: &Call) -> SyscallRecord<'stati
         arg4: arg(4),
         arg5: arg(5),
         result: call.done.map(|(_, result)| result),
-        duration_ns: ticks.map(ns),
+        duration_ns: ticks.map(|ticks| clock.nanoseconds(ticks)),
         duration_ticks: ticks,
         in_progress: call.done.is_none().then_some(true),
         index: Some(u64::from(call.index)),
         stamp: Stamp {
             cpu: Some(call.cpu),
-            ns: Some(ns(call.entry.saturating_sub(clock.base))),
+            ns: Some(clock.nanoseconds(call.entry.saturating_sub(clock.base))),
             tsc: Some(call.entry),
             ..Stamp::default()
         },

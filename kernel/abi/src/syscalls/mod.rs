@@ -6,6 +6,7 @@
 
 use crate::flags::FlagSet;
 
+pub mod pointee;
 mod table;
 mod traits;
 

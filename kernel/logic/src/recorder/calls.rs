@@ -177,19 +177,29 @@ impl CallRing {
         }
     }
 
+    /// [`Self::text`] of the call that begins next.
+    pub fn text_ahead(&self, addr: u64, start: &[u8; KEPT_BYTES], len: usize) {
+        if let Some(texts) = &self.texts {
+            texts.put((self.next.load(Ordering::Relaxed) / UNIT) as u32, addr, start, len);
+        }
+    }
+
     /// The string at each of the addresses that the call of this index was given, as far as it is kept. Of two reads of
     /// one address the later counts; arguments with the same address have the same string.
     pub fn texts_at(&self, index: u32, addrs: [Option<u64>; 6]) -> [Option<CallText>; 6] {
         let mut found = [None; 6];
-        if let Some(texts) = &self.texts {
-            // Newest first: what is found already is the later read.
-            texts.for_each(index.wrapping_add(self.first.load(Ordering::Relaxed)), |text| {
-                for (found, addr) in found.iter_mut().zip(addrs) {
-                    if found.is_none() && addr == Some(text.addr) {
-                        *found = Some(*text);
-                    }
+        let Some(texts) = &self.texts else { return found };
+        let call = index.wrapping_add(self.first.load(Ordering::Relaxed));
+        // Newest first: what is found already is the later read.
+        texts.for_each(call, |text| {
+            for (found, addr) in found.iter_mut().zip(addrs) {
+                if found.is_none() && addr == Some(text.addr) {
+                    *found = Some(*text);
                 }
-            });
+            }
+        });
+        if found.iter().flatten().any(CallText::is_cut) {
+            texts.for_each(call, |piece| found.iter_mut().flatten().for_each(|text| text.join(piece)));
         }
         found
     }

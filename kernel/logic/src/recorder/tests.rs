@@ -191,6 +191,25 @@ fn a_call_has_its_own_strings_and_no_other_calls() {
 }
 
 #[test]
+fn a_structure_of_two_pieces_is_joined_and_a_neighbour_is_not() {
+    let ring = CallRing::new(Some(TextRing::boxed()));
+    let at_half = 0x1000 + KEPT_BYTES as u64;
+    let open = begin(&ring, 5, 0, at(1), [0; 3]);
+    given(&ring, at_half, "second", 6);
+    given(&ring, 0x1000, &"1".repeat(KEPT_BYTES), KEPT_BYTES + 6);
+    open.end(0, at(2));
+    let open = begin(&ring, 5, 0, at(3), [0; 3]);
+    given(&ring, at_half, "another's", 9);
+    given(&ring, 0x1000, &"1".repeat(KEPT_BYTES), KEPT_BYTES + 6);
+    open.end(0, at(4));
+    ring.text_ahead(0x1000, &[b'n'; KEPT_BYTES], 4);
+    begin(&ring, 5, 0, at(5), [0; 3]).end(0, at(6));
+    assert_eq!(texts(&ring, 0, [0x1000]), ["1".repeat(KEPT_BYTES) + "second"]);
+    assert_eq!(texts(&ring, 1, [0x1000]), ["1".repeat(KEPT_BYTES) + "..."]);
+    assert_eq!(texts(&ring, 2, [0x1000]), ["nnnn"]);
+}
+
+#[test]
 fn of_two_reads_of_one_address_the_later_counts() {
     let ring = CallRing::new(Some(TextRing::boxed()));
     let open = begin(&ring, 59, 0, at(1), [0; 3]);

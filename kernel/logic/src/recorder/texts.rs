@@ -1,7 +1,9 @@
-//! The strings that a thread's last system calls were given, as far as [`KEPT_BYTES`]: paths and argument vectors.
+//! What a thread's last system calls pointed at: strings as far as [`KEPT_BYTES`], and structures in pieces of as many.
 //!
 //! Only the thread itself writes, while it is in the call; any processor may read at any moment. An entry is found by
-//! its call and its user address, so recording one needs no knowledge of the argument it belongs to.
+//! its call and its user address, so recording one needs no knowledge of the argument it belongs to. A structure of
+//! more bytes has an entry for each piece, at the piece's address and with the length from there on; readers join
+//! them, up to [`JOINED_BYTES`].
 
 use alloc::boxed::Box;
 use core::mem::offset_of;
@@ -9,6 +11,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Bytes kept of a string.
 pub const KEPT_BYTES: usize = 48;
+/// Bytes kept of a structure, in two entries.
+pub const JOINED_BYTES: usize = 2 * KEPT_BYTES;
 const WORDS: usize = KEPT_BYTES / 8;
 /// Entries of a ring. One is always being written, so it keeps one less.
 const TEXTS: usize = 32;
@@ -36,20 +40,31 @@ pub struct CallText {
     pub addr: u64,
     /// Its whole length, modulo 2^32.
     pub len: u32,
-    bytes: [u8; KEPT_BYTES],
+    /// How many bytes of it an entry holds, or two.
+    held: usize,
+    bytes: [u8; JOINED_BYTES],
 }
 
 impl CallText {
     /// What was kept of it.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
-        &self.bytes[..(self.len as usize).min(KEPT_BYTES)]
+        &self.bytes[..(self.len as usize).min(self.held)]
     }
 
     /// Whether the string goes on behind what was kept.
     #[must_use]
     pub const fn is_cut(&self) -> bool {
-        self.len as usize > KEPT_BYTES
+        self.len as usize > self.held
+    }
+
+    /// Adds the second piece, if this is it.
+    pub(super) fn join(&mut self, piece: &Self) {
+        let behind = self.addr.checked_add(KEPT_BYTES as u64) == Some(piece.addr);
+        if behind && self.held == KEPT_BYTES && self.len.checked_sub(KEPT_BYTES as u32) == Some(piece.len) {
+            self.bytes[KEPT_BYTES..].copy_from_slice(&piece.bytes[..KEPT_BYTES]);
+            self.held = JOINED_BYTES;
+        }
     }
 }
 
@@ -121,13 +136,13 @@ impl TextRing {
             if (call_and_len >> 32) as u32 != call || addr == 0 {
                 continue;
             }
-            let mut bytes = [0; KEPT_BYTES];
+            let mut bytes = [0; JOINED_BYTES];
             for (to, from) in bytes.as_chunks_mut::<8>().0.iter_mut().zip(&slot.words) {
                 *to = from.load(Ordering::Relaxed).to_le_bytes();
             }
             fence(Ordering::Acquire);
             if self.next.load(Ordering::Relaxed).wrapping_sub(number) < TEXTS as u32 {
-                visit(&CallText { addr, len: call_and_len as u32, bytes });
+                visit(&CallText { addr, len: call_and_len as u32, held: KEPT_BYTES, bytes });
             }
         }
     }

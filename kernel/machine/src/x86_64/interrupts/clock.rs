@@ -26,6 +26,15 @@ pub struct ClockParams {
     pub hz: u64,
 }
 
+impl ClockParams {
+    /// How long so many cycles are.
+    #[inline]
+    #[must_use]
+    pub fn nanoseconds(&self, cycles: u64) -> u64 {
+        ((u128::from(cycles) * u128::from(self.mult)) >> self.shift) as u64
+    }
+}
+
 /// Ticks per second of the ACPI timer.
 const ACPI_HZ: u64 = 3_579_545;
 /// Ticks per second of the PIT.
