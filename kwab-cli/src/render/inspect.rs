@@ -13,6 +13,7 @@ use kwab::{plain, units};
 use super::{Tone, beside, count, cut, duration, grouped, paint, wrap};
 use crate::cli::Part;
 use crate::output::Style;
+use crate::paint::columns;
 
 /// The order of the page.
 const ORDER: &[Part] = &[
@@ -357,12 +358,24 @@ fn rows(name: &str, rows: &[EventRow], style: Style, out: &mut String) {
             let _ = write!(text, "{:>5}  ", row.pid.map_or("–".to_string(), |pid| pid.to_string()));
         }
         text.push_str(&row.text);
-        let repeats = if same.len() > 1 { format!(" × {}", same.len()) } else { String::new() };
-        let _ = writeln!(out, "{}{repeats}", cut(&text, style.width.saturating_sub(repeats.len())));
+        let behind = match (same.len(), row.took_ns) {
+            (1, Some(ns)) => format!(" <{}.{:06}>", ns / 1_000_000_000, ns / 1000 % 1_000_000),
+            (1, None) => String::new(),
+            (count, _) => format!(" × {count}"),
+        };
+        let _ = writeln!(out, "{}{behind}", cut_inside(&text, style.width.saturating_sub(columns(&behind))));
     }
     if !several_pids && let Some(pid) = rows[0].pid {
         let _ = writeln!(out, "{}", paint(style, Tone::Dim, &format!("  (all of pid {pid})")));
     }
+}
+
+/// [`cut`] of a call among its arguments: what it returned is what a reader looks for.
+fn cut_inside(text: &str, width: usize) -> String {
+    let Some(end) = text.rfind(") = ").filter(|_| columns(text) > width) else { return cut(text, width) };
+    let (head, result) = text.split_at(end);
+    let room = width.saturating_sub(columns(result));
+    if room < width / 2 { cut(text, width) } else { cut(head, room) + result }
 }
 
 fn profiles(profiles: &[Profile], style: Style, out: &mut String) {

@@ -215,7 +215,7 @@ fn has(row: &SyscallRecord<'_>, property: Traits) -> bool {
 }
 
 fn said(row: &SyscallRecord<'_>) -> String {
-    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts() };
+    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts(), result: row.result };
     let result = row.result.map_or_else(|| "?".to_owned(), |result| call::result(row.nr, result));
     format!("{} = {result}", call::arguments(&call))
 }

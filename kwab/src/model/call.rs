@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use kwab_format::record::{RegId, Registers};
 use linux_abi::signals::Signal;
+use linux_abi::syscalls::pointee::{Layout, Pointee};
 use linux_abi::syscalls::{self, ArgKind, ResultKind};
 use linux_abi::{Errno, flags};
 
@@ -23,6 +24,17 @@ pub struct Call<'a> {
     pub args: [Option<u64>; 6],
     /// What they pointed at, where that was recorded, and whether it goes on.
     pub texts: [Option<(&'a [u8], bool)>; 6],
+    /// What it returned, once it has; an error is negative.
+    pub result: Option<i64>,
+}
+
+impl<'a> Call<'a> {
+    /// What an argument pointed at.
+    fn bytes(&self, at: usize) -> Option<structure::Bytes<'a>> {
+        let (start, cut) = self.texts[at]?;
+        let returned = self.result.and_then(|result| u64::try_from(result).ok());
+        Some(structure::Bytes { start, cut, returned })
+    }
 }
 
 /// The system call that a program's registers at its entry to the kernel show; `None` when it did not enter by one.
@@ -68,9 +80,12 @@ pub fn arguments(call: &Call<'_>) -> String {
                 }
                 match (call.texts[index], value) {
                     // A text of strace has what an address points at, and no address.
-                    (Some((text, cut)), _) => {
-                        if structure::write(known.name, index, &call.args, text, &mut out).is_none() {
-                            pointed_at(text, cut, &mut out);
+                    (Some((start, cut)), _) => {
+                        let written = call
+                            .bytes(index)
+                            .and_then(|bytes| structure::write(known.name, index, &call.args, bytes, &mut out));
+                        if written.is_none() {
+                            pointed_at(start, cut, &mut out);
                         }
                     }
                     (None, Some(value)) => argument(arg.kind, value, &mut out),
@@ -85,6 +100,20 @@ pub fn arguments(call: &Call<'_>) -> String {
     }
     out.push(')');
     out
+}
+
+/// The structure that an argument points at, as far as it was recorded, and whether its numbers are the same in each
+/// run; `None` for strings and buffers.
+pub(crate) fn structure(call: &Call<'_>, at: usize) -> Option<(String, bool)> {
+    let known = call.nr.and_then(|nr| u64::try_from(nr).ok()).and_then(syscalls::by_number)?;
+    let bytes = call.bytes(at)?;
+    let pointee = Pointee::of(known.name, at, &call.args).filter(|pointee| pointee.layout != Layout::Buffer)?;
+    let mut out = String::new();
+    structure::write(known.name, at, &call.args, bytes, &mut out)?;
+    // Other structures have processes, addresses or times in them.
+    let names_users = known.name.starts_with("getres") || known.name.contains("groups");
+    let exact = names_users || matches!(pointee.layout, Layout::Limits | Layout::Stat | Layout::WaitStatus);
+    Some((out, exact))
 }
 
 /// `"/etc/passwd"`, `["sh", "-c"...]`: a path, or strings that each end with a NUL.

@@ -125,7 +125,8 @@ fn exit_line(exit: &SyscallExit<'_>) -> String {
 }
 
 fn ring_line(call: &SyscallRecord<'_>) -> String {
-    let shown = arguments(&Call { nr: call.nr, name: call.name, args: call.args(), texts: call.texts() });
+    let (args, texts) = (call.args(), call.texts());
+    let shown = arguments(&Call { nr: call.nr, name: call.name, args, texts, result: call.result });
     match call.result {
         Some(value) => format!("{shown} = {}", result(call.nr, value)),
         None if call.in_progress == Some(false) => format!("{shown} = ? (not recorded)"),

@@ -1,166 +1,112 @@
-//! Writes the structures that calls are given as strace does, from the bytes that an argument pointed at.
+//! Writes what calls are given and what they give as strace does, from the bytes that an argument pointed at.
 //!
-//! Layouts are those of x86-64 (the kernel's uapi headers). [`size`] says how many bytes an argument's structure has,
-//! [`write`] shows them; both know only what a call reads, because what it writes is there only once it has returned.
+//! Which argument points at what is a table of `linux-abi` ([`Pointee`]); layouts are those of x86-64 (the kernel's uapi
+//! headers). [`size`] says how many bytes a call reads there, [`write`] shows them, and what it wrote, once it has
+//! returned.
 
 use std::fmt::{Display, Formatter, Result as Written, Write};
 use std::net::{Ipv4Addr, Ipv6Addr};
 
-use linux_abi::flags::{FlagSet, process, socket};
+use linux_abi::flags::{FlagSet, file, process, socket};
 use linux_abi::signals::Signal;
+use linux_abi::syscalls::pointee::{Count, Layout, Pointee, Way};
 
-/// A structure, or how it is repeated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Layout {
-    SignalSet,
-    SignalAction,
-    SignalStack,
-    /// Seconds and a fraction with this name.
-    Time(&'static str),
-    /// Interval and value of a timer, likewise.
-    Timer(&'static str),
-    Address,
-    Vector,
-    Poll,
-    Epoll,
-    Limits,
-    CloneArguments,
-    Message,
-}
 use Layout::{
-    Address, CloneArguments, Epoll, Limits, Message, Poll, SignalAction, SignalSet, SignalStack, Time, Timer, Vector,
+    Address, Buffer, CloneArguments, Entries, Epoll, FileSystem, Ints, Limits, Message, Poll, SignalAction, SignalInfo,
+    SignalSet, SignalStack, Stat, SystemInfo, SystemName, Time, Timer, Usage, Vector, WaitStatus,
 };
 
-/// How many of them an argument points at.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Count {
-    One,
-    /// As many as an array has.
-    Fixed(usize),
-    /// As many as another argument says.
-    Told(usize),
-    /// One, of as many bytes as another argument says.
-    Bytes(usize),
-}
-use Count::{Bytes, Fixed, One, Told};
-
-const NS: Layout = Time("tv_nsec");
-const US: Layout = Time("tv_usec");
-
-/// Call, argument, what it points at.
-const INPUTS: &[(&str, usize, Layout, Count)] = &[
-    ("rt_sigaction", 1, SignalAction, One),
-    ("rt_sigprocmask", 1, SignalSet, One),
-    ("rt_sigsuspend", 0, SignalSet, One),
-    ("rt_sigtimedwait", 0, SignalSet, One),
-    ("rt_sigtimedwait", 2, NS, One),
-    ("signalfd", 1, SignalSet, One),
-    ("signalfd4", 1, SignalSet, One),
-    ("sigaltstack", 0, SignalStack, One),
-    ("poll", 0, Poll, Told(1)),
-    ("ppoll", 0, Poll, Told(1)),
-    ("ppoll", 2, NS, One),
-    ("ppoll", 3, SignalSet, One),
-    ("epoll_ctl", 3, Epoll, One),
-    ("epoll_pwait", 4, SignalSet, One),
-    ("epoll_pwait2", 3, NS, One),
-    ("select", 4, US, One),
-    ("pselect6", 4, NS, One),
-    ("nanosleep", 0, NS, One),
-    ("clock_nanosleep", 2, NS, One),
-    ("clock_settime", 1, NS, One),
-    ("settimeofday", 0, US, One),
-    ("utimensat", 2, NS, Fixed(2)),
-    ("utimes", 1, US, Fixed(2)),
-    ("setitimer", 1, Timer("tv_usec"), One),
-    ("timer_settime", 2, Timer("tv_nsec"), One),
-    ("timerfd_settime", 2, Timer("tv_nsec"), One),
-    ("mq_timedsend", 4, NS, One),
-    ("mq_timedreceive", 4, NS, One),
-    ("semtimedop", 3, NS, One),
-    ("bind", 1, Address, Bytes(2)),
-    ("connect", 1, Address, Bytes(2)),
-    ("sendto", 4, Address, Bytes(5)),
-    ("sendmsg", 1, Message, One),
-    ("recvmsg", 1, Message, One),
-    ("readv", 1, Vector, Told(2)),
-    ("writev", 1, Vector, Told(2)),
-    ("preadv", 1, Vector, Told(2)),
-    ("pwritev", 1, Vector, Told(2)),
-    ("preadv2", 1, Vector, Told(2)),
-    ("pwritev2", 1, Vector, Told(2)),
-    ("vmsplice", 1, Vector, Told(2)),
-    ("setrlimit", 1, Limits, One),
-    ("prlimit64", 2, Limits, One),
-    ("clone3", 0, CloneArguments, Bytes(1)),
-];
-
-/// Operations of `futex` that take a time in the fourth argument (futex(2)); others take a number there.
-const TIMED_FUTEX: [u64; 5] = [0, 6, 9, 11, 13];
-/// Elements of an array that are shown.
-const MOST: usize = 16;
-
-impl Layout {
-    const fn size(self) -> usize {
-        match self {
-            SignalSet | Poll => 8,
-            Epoll => 12,
-            Vector | Limits | Time(_) => 16,
-            SignalStack => 24,
-            SignalAction | Timer(_) => 32,
-            Message => 56,
-            CloneArguments => 88,
-            Address => 128,
-        }
-    }
-}
-
-fn input(name: &str, at: usize, args: &[Option<u64>; 6]) -> Option<(Layout, Count)> {
-    if name == "futex" && at == 3 {
-        return TIMED_FUTEX.contains(&(args[1]? & 0x7f)).then_some((NS, One));
-    }
-    let found = INPUTS.iter().find(|(call, arg, ..)| (*call, *arg) == (name, at))?;
-    Some((found.2, found.3))
-}
-
-/// Bytes of the structure or array that an argument of a call points at, as far as they are shown.
+/// Bytes of what a call reads at an argument's address, as far as they are shown.
 pub(crate) fn size(name: &str, at: usize, args: &[Option<u64>; 6]) -> Option<usize> {
-    let (layout, count) = input(name, at, args)?;
-    let told = |at: usize| usize::try_from(args[at]?).ok().filter(|count| *count > 0);
-    Some(match count {
-        One => layout.size(),
-        Fixed(count) => count * layout.size(),
-        Told(at) => told(at)?.min(MOST) * layout.size(),
-        Bytes(at) => told(at)?.min(layout.size()),
-    })
+    let pointee = Pointee::of(name, at, args).filter(|pointee| pointee.way != Way::Out)?;
+    (pointee.layout != Buffer).then(|| pointee.size(args, None)).flatten()
 }
 
-/// Writes what an argument points at; `None`, and nothing written, where it is not such a structure or not all of it.
-pub(crate) fn write(name: &str, at: usize, args: &[Option<u64>; 6], bytes: &[u8], out: &mut String) -> Option<()> {
-    let (layout, count) = input(name, at, args)?;
-    let bytes = bytes.get(..size(name, at, args)?)?;
-    let one = |out: &mut String, bytes: &[u8]| write!(out, "{}", Shown(layout, bytes)).ok();
-    let all = match count {
-        One | Bytes(_) => return one(out, bytes),
-        Fixed(count) => count,
-        Told(at) => usize::try_from(args[at]?).ok()?,
+/// Bytes that an argument points at.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Bytes<'b> {
+    /// How they begin.
+    pub(crate) start: &'b [u8],
+    /// Whether there are more.
+    pub(crate) cut: bool,
+    /// What the call returned, without an error.
+    pub(crate) returned: Option<u64>,
+}
+
+/// Writes what an argument points at; `None`, and nothing written, where it has no known layout, or not all of one.
+pub(crate) fn write(name: &str, at: usize, args: &[Option<u64>; 6], bytes: Bytes<'_>, out: &mut String) -> Option<()> {
+    let pointee = Pointee::of(name, at, args)?;
+    let Bytes { start, cut, returned } = bytes;
+    let layout = pointee.layout;
+    let shown = |bytes| Shown { layout, bytes, done: returned.is_some() };
+    let more = if cut { "..." } else { "" };
+    let one = match (layout, pointee.count) {
+        (Buffer, _) => {
+            // getcwd(2) counts the NUL.
+            let start = if name == "getcwd" { start.strip_suffix(&[0]).unwrap_or(start) } else { start };
+            write!(out, "\"{}\"{more}", start.escape_ascii()).ok()?;
+            return Some(());
+        }
+        (Entries, _) => {
+            entries(start, cut, out);
+            return Some(());
+        }
+        (_, Count::One | Count::Bytes(_)) => start.get(..pointee.size(args, returned)?)?,
+        (_, Count::Length(_)) => start,
+        (_, Count::Fixed(1)) => start.get(..layout.size())?,
+        (_, Count::Fixed(_) | Count::Told(_) | Count::Returned) => {
+            let whole = start.len() >= pointee.size(args, returned)? && pointee.is_whole(args, returned);
+            let elements = start.chunks_exact(layout.size());
+            if elements.len() == 0 {
+                return None;
+            }
+            out.push('[');
+            for (number, element) in elements.enumerate() {
+                write!(out, "{}{}", if number > 0 { ", " } else { "" }, shown(element)).ok()?;
+            }
+            out.push_str(if whole { "]" } else { ", ...]" });
+            return Some(());
+        }
     };
+    // The length of an address, and a status, are in brackets: strace's way to say that they are pointed at.
+    let (open, close) = if matches!(layout, Ints | WaitStatus) { ("[", "]") } else { ("", "") };
+    write!(out, "{open}{}{close}", shown(one)).ok()
+}
+
+/// `[{d_ino=2, d_type=DT_DIR, d_name="."}, ...]`, as many as are whole.
+fn entries(start: &[u8], cut: bool, out: &mut String) {
+    let (mut rest, mut separator) = (start, "");
     out.push('[');
-    for (number, element) in bytes.chunks_exact(layout.size()).enumerate() {
-        out.push_str(if number > 0 { ", " } else { "" });
-        one(out, element)?;
+    while let Some(head) = rest.first_chunk::<19>() {
+        let [ino @ .., _, _, _, _, _, _, _, _, low, high, kind] = *head;
+        let length = usize::from(u16::from_le_bytes([low, high]));
+        let Some((entry, behind)) = rest.split_at_checked(length).filter(|(entry, _)| entry.len() > head.len()) else {
+            break;
+        };
+        let name = entry[head.len()..].split(|byte| *byte == 0).next().unwrap_or_default();
+        // The types are those of a mode, without their twelve zeros.
+        let kind = file::FILE_TYPE.display(u64::from(kind) << 12).to_string().replace("S_IF", "DT_");
+        let ino = u64::from_le_bytes(ino);
+        // What is written to a string cannot fail.
+        let _ = write!(out, "{separator}{{d_ino={ino}, d_type={kind}, d_name=\"{}\"}}", name.escape_ascii());
+        (rest, separator) = (behind, ", ");
     }
-    out.push_str(if all > MOST { ", ...]" } else { "]" });
-    Some(())
+    out.push_str(if cut || !rest.is_empty() { separator } else { "" });
+    out.push_str(if cut || !rest.is_empty() { "...]" } else { "]" });
 }
 
 /// The bytes of one structure.
-struct Shown<'b>(Layout, &'b [u8]);
+struct Shown<'b> {
+    layout: Layout,
+    bytes: &'b [u8],
+    /// Whether the call has returned: what it writes is there.
+    done: bool,
+}
 
 impl Shown<'_> {
     /// Zeros behind the end: of what is shorter by its own length.
     fn array<const N: usize>(&self, at: usize) -> [u8; N] {
-        self.1.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
+        self.bytes.get(at..).and_then(|rest| rest.first_chunk()).copied().unwrap_or([0; N])
     }
 
     fn word(&self, at: usize) -> u64 {
@@ -184,10 +130,70 @@ impl Shown<'_> {
         format!("{{tv_sec={seconds}, {fraction}={rest}}}")
     }
 
+    /// A string with a NUL behind it, in the array of `room` bytes at `at`; an ellipsis where the bytes end before.
+    fn string(&self, at: usize, room: usize) -> String {
+        let bytes = self.bytes.get(at..).unwrap_or_default();
+        let bytes = &bytes[..bytes.len().min(room)];
+        match bytes.iter().position(|byte| *byte == 0) {
+            Some(end) => format!("\"{}\"", bytes[..end].escape_ascii()),
+            None => format!("\"{}\"...", bytes.escape_ascii()),
+        }
+    }
+
+    fn stat(&self, f: &mut Formatter<'_>) -> Written {
+        let mode = self.half(24);
+        write!(f, "{{st_mode={}|0{:03o}", file::FILE_TYPE.display(u64::from(mode & 0o170_000)), mode & 0o7777)?;
+        match mode & 0o170_000 {
+            0o20_000 | 0o60_000 => {
+                let device = self.word(40);
+                // makedev(3): twelve bits of the major number and eight of the minor are where they always were.
+                let major = device >> 8 & 0xfff | device >> 32 & 0xffff_f000;
+                let minor = device & 0xff | device >> 12 & 0xffff_ff00;
+                write!(f, ", st_rdev=makedev({major:#x}, {minor:#x}), ...}}")
+            }
+            _ => write!(f, ", st_size={}, ...}}", self.word(48) as i64),
+        }
+    }
+
+    fn wait_status(&self, f: &mut Formatter<'_>) -> Written {
+        let status = self.half(0);
+        let signal = |number: u32| match Signal::new(u64::from(number)) {
+            Some(signal) => signal.to_string(),
+            None => number.to_string(),
+        };
+        match (status & 0x7f, status >> 8 & 0xff) {
+            (0, code) => write!(f, "{{WIFEXITED(s) && WEXITSTATUS(s) == {code}}}"),
+            (0x7f, _) if status == 0xffff => write!(f, "{{WIFCONTINUED(s)}}"),
+            (0x7f, number) => write!(f, "{{WIFSTOPPED(s) && WSTOPSIG(s) == {}}}", signal(number)),
+            (number, _) => {
+                let core = if status & 0x80 != 0 { " && WCOREDUMP(s)" } else { "" };
+                write!(f, "{{WIFSIGNALED(s) && WTERMSIG(s) == {}{core}}}", signal(number))
+            }
+        }
+    }
+
+    fn signal_info(&self, f: &mut Formatter<'_>) -> Written {
+        let (number, code) = (self.half(0), self.half(8) as i32);
+        let Some(signal) = Signal::new(u64::from(number)) else { return write!(f, "{{si_signo={number}}}") };
+        write!(f, "{{si_signo={signal}, si_code={code}, si_pid={}, si_uid={}", self.half(16) as i32, self.half(20))?;
+        let child = signal.to_string() == "SIGCHLD";
+        if child { write!(f, ", si_status={}, ...}}", self.half(24) as i32) } else { write!(f, ", ...}}") }
+    }
+
+    fn system_info(&self, f: &mut Formatter<'_>) -> Written {
+        write!(f, "{{uptime={}", self.word(0))?;
+        write!(f, ", loads=[{}, {}, {}]", self.word(8), self.word(16), self.word(24))?;
+        let names = ["totalram", "freeram", "sharedram", "bufferram", "totalswap", "freeswap"];
+        for (name, at) in names.into_iter().zip((32..).step_by(8)) {
+            write!(f, ", {name}={}", self.word(at))?;
+        }
+        write!(f, ", procs={}, ...}}", self.short(80))
+    }
+
     fn address(&self, f: &mut Formatter<'_>) -> Written {
         let family = socket::FAMILY.display(u64::from(self.short(0)));
         let port = u16::from_be_bytes(self.array(2));
-        let rest = self.1.get(2..).unwrap_or_default();
+        let rest = self.bytes.get(2..).unwrap_or_default();
         match u64::from(self.short(0)) {
             socket::AF_UNIX => {
                 write!(f, "{{sa_family={family}")?;
@@ -201,11 +207,11 @@ impl Shown<'_> {
                 }
                 write!(f, "}}")
             }
-            socket::AF_INET if self.1.len() >= 8 => {
+            socket::AF_INET if self.bytes.len() >= 8 => {
                 let host = Ipv4Addr::from(self.array::<4>(4));
                 write!(f, "{{sa_family={family}, sin_port=htons({port}), sin_addr=inet_addr(\"{host}\")}}")
             }
-            socket::AF_INET6 if self.1.len() >= 24 => {
+            socket::AF_INET6 if self.bytes.len() >= 24 => {
                 let (flow, host) = (u32::from_be_bytes(self.array(4)), Ipv6Addr::from(self.array::<16>(8)));
                 let scope = self.half(24);
                 write!(
@@ -239,7 +245,7 @@ impl Shown<'_> {
 
 impl Display for Shown<'_> {
     fn fmt(&self, f: &mut Formatter<'_>) -> Written {
-        match self.0 {
+        match self.layout {
             SignalSet => write!(f, "{}", Signals(self.word(0))),
             SignalAction => {
                 match self.word(0) {
@@ -266,11 +272,35 @@ impl Display for Shown<'_> {
             Vector => write!(f, "{{iov_base={}, iov_len={}}}", Pointer(self.word(0)), self.word(8)),
             Poll => {
                 let events = socket::POLL.display(u64::from(self.short(4)));
-                write!(f, "{{fd={}, events={events}}}", self.half(0) as i32)
+                write!(f, "{{fd={}, events={events}", self.half(0) as i32)?;
+                match self.short(6) {
+                    0 => write!(f, "}}"),
+                    _ if !self.done => write!(f, "}}"),
+                    found => write!(f, ", revents={}}}", socket::POLL.display(u64::from(found))),
+                }
             }
             Epoll => write!(f, "{{events={}, data={:#x}}}", self.flags(&socket::EPOLL, 0), self.word(4)),
             Limits => write!(f, "{{rlim_cur={}, rlim_max={}}}", Limit(self.word(0)), Limit(self.word(8))),
             CloneArguments => self.clone_arguments(f),
+            Buffer | Entries => write!(f, "\"{}\"", self.bytes.escape_ascii()),
+            Ints => write!(f, "{}", self.half(0) as i32),
+            WaitStatus => self.wait_status(f),
+            SignalInfo => self.signal_info(f),
+            Usage => {
+                let (user, system) = (self.time(0, "tv_usec"), self.time(16, "tv_usec"));
+                write!(f, "{{ru_utime={user}, ru_stime={system}, ...}}")
+            }
+            Stat => self.stat(f),
+            FileSystem => {
+                write!(f, "{{f_type={:#x}, f_bsize={}", self.word(0), self.word(8) as i64)?;
+                let names = ["f_blocks", "f_bfree", "f_bavail", "f_files", "f_ffree"];
+                for (name, at) in names.into_iter().zip((16..).step_by(8)) {
+                    write!(f, ", {name}={}", self.word(at))?;
+                }
+                write!(f, ", f_namelen={}, ...}}", self.word(64) as i64)
+            }
+            SystemName => write!(f, "{{sysname={}, nodename={}, ...}}", self.string(0, 65), self.string(65, 65)),
+            SystemInfo => self.system_info(f),
             Message => {
                 let (name, vectors) = (Pointer(self.word(0)), Pointer(self.word(16)));
                 let (control, flags) = (Pointer(self.word(32)), self.flags(&socket::MESSAGE, 48));

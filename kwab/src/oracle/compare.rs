@@ -296,7 +296,7 @@ impl<'t> Runs<'t> {
         pair: &mut Pair<'t>,
     ) -> Option<(DivergenceKind, Option<&'static str>)> {
         let args = good.known.map_or(&[][..], |known| known.args);
-        for ((arg, here), there) in args.iter().zip(&good.args).zip(&bad.args) {
+        for (at, ((arg, here), there)) in args.iter().zip(&good.args).zip(&bad.args).enumerate() {
             let same = match (arg.kind, here.word, there.word) {
                 (ArgKind::Fd | ArgKind::DirFd, Some(here), Some(there)) => self.fds(here, there, pair),
                 (ArgKind::Pid, Some(here), Some(there)) => self.pids(here as i32, there as i32),
@@ -305,7 +305,7 @@ impl<'t> Runs<'t> {
                 _ => here.same(there, arg.kind),
             };
             if same == Same::No {
-                let is_answer = matches!(arg.kind, ArgKind::Ptr) && good.has(Traits::FILLS_MEMORY);
+                let is_answer = matches!(arg.kind, ArgKind::Ptr) && good.has(Traits::FILLS_MEMORY) && !good.reads(at);
                 let kind = if is_answer { DivergenceKind::Memory } else { DivergenceKind::Argument };
                 return Some((kind, Some(arg.name)));
             }

@@ -16,6 +16,8 @@ pub(crate) struct Operand {
     pub text: Option<Text>,
     /// How strace wrote what it points at.
     pub written: Option<Box<str>>,
+    /// Whether what is written has no number that differs from run to run.
+    pub exact: bool,
 }
 
 /// A string, or how it begins.
@@ -93,7 +95,13 @@ impl Answer {
 impl Operand {
     /// A register, with the string that it points at.
     pub(super) fn of_register(word: Option<u64>, text: Option<(&[u8], bool)>) -> Self {
-        Self { word, text: text.map(|(bytes, cut)| Text { bytes: bytes.to_vec(), cut }), written: None }
+        let text = text.map(|(bytes, cut)| Text { bytes: bytes.to_vec(), cut });
+        Self { word, text, ..Self::default() }
+    }
+
+    /// A register, and the structure that it points at as strace would write it.
+    pub(super) fn of_structure(word: Option<u64>, (written, exact): (String, bool)) -> Self {
+        Self { word, written: Some(written.into()), exact, ..Self::default() }
     }
 
     /// A word of strace's text, by what the table says that the argument is.
@@ -171,9 +179,13 @@ impl Operand {
         match (&self.text, &other.text) {
             (Some(text), Some(of_other)) => text.same(of_other),
             _ => match (&self.written, &other.written) {
-                // Two texts of strace: structures, without the numbers that differ from run to run.
-                (Some(written), Some(of_other)) if written.starts_with('{') => {
-                    (shape(written) == shape(of_other)).into()
+                // Two texts of strace, or two recordings, which write the same fields: structures, without the numbers
+                // that differ from run to run.
+                (Some(written), Some(of_other))
+                    if self.word.is_some() == other.word.is_some() && written.starts_with(['{', '[']) =>
+                {
+                    let exact = self.exact && other.exact;
+                    (written == of_other || !exact && shape(written) == shape(of_other)).into()
                 }
                 _ => Same::CannotTell,
             },

@@ -71,7 +71,8 @@ struct Begun {
 
 impl Begun {
     fn called(&self, texts: [Option<(&[u8], bool)>; 6], answer: Answer) -> Called {
-        let call = Call { nr: self.nr, name: self.name.as_deref(), args: self.args, texts };
+        let result = answer.value();
+        let call = Call { nr: self.nr, name: self.name.as_deref(), args: self.args, texts, result };
         Called { number: Some(self.number), ..called(&call, answer) }
     }
 }
@@ -167,7 +168,10 @@ fn called(call: &Call<'_>, answer: Answer) -> Called {
         (None, None) => Cow::Borrowed("?"),
     };
     let count = known.map_or(6, |known| known.args.len());
-    let args = call.args.iter().zip(call.texts).take(count).map(|(word, text)| Operand::of_register(*word, text));
+    let args = (0..count).map(|at| match call::structure(call, at) {
+        Some(written) => Operand::of_structure(call.args[at], written),
+        None => Operand::of_register(call.args[at], call.texts[at]),
+    });
     // A process that ends does not return; what its register held is not an answer.
     let answer = if matches!(&*name, "exit" | "exit_group" | "rt_sigreturn") { Answer::None } else { answer };
     Called { known, args: args.collect(), answer, text: call::arguments(call).into(), name, number: None }
@@ -182,7 +186,8 @@ fn add_rings(trace: &mut Trace, dump: &Dump) {
             (_, Some(result)) => Answer::of_register(result),
             (_, None) => Answer::Unknown,
         };
-        let call = Call { nr: record.nr, name: record.name, args: record.args(), texts: record.texts() };
+        let (args, texts) = (record.args(), record.texts());
+        let call = Call { nr: record.nr, name: record.name, args, texts, result: record.result };
         trace.push(tid, at, What::Call(Box::new(called(&call, answer))));
     }
 }

@@ -72,6 +72,35 @@ fn a_program_that_was_misled_points_at_the_calls_that_write_to_memory() {
 }
 
 #[test]
+fn what_a_call_wrote_is_its_answer_and_what_it_was_given_is_the_programs() {
+    let run = |nr: u32, more: &str, mode: u64| {
+        let rows = [
+            entry(1, 59, [0x1000, 0x2000, 0, 0, 0, 0]),
+            exit(1, 59, 0, ",\"text0\":\"/bin/p\""),
+            entry(1, nr, [0, 0x7000, 0x7008, 8, 0, 0]),
+            exit(1, nr, 0, more),
+            entry(1, 90, [0x8000, mode, 0, 0, 0, 0]),
+            exit(1, 90, 0, ",\"text0\":\"/a\""),
+        ];
+        recorded(&rows.each_ref().map(String::as_str))
+    };
+    // getresuid(ruid, euid, suid): the numbers of users are the same in each run.
+    let report = judged(&run(118, ",\"bytes1\":\"e8030000\"", 0o600), &run(118, ",\"bytes1\":\"d0070000\"", 0o644));
+    let first = report.first.as_ref().expect("a difference");
+    assert_eq!((first.kind, first.sentence().as_str()), {
+        (DivergenceKind::Memory, "getresuid wrote other bytes to euid")
+    });
+    assert!(first.bad.as_ref().is_some_and(|row| row.contains("[2000]")), "{:?}", first.bad);
+    // rt_sigprocmask(how, set, oldset, size).
+    let given =
+        judged(&run(14, ",\"bytes1\":\"0200000000000000\"", 0), &run(14, ",\"bytes1\":\"0400000000000000\"", 0));
+    assert_eq!(given.first.map(|first| first.kind), Some(DivergenceKind::Argument));
+    // A descriptor has another number in each run.
+    let pipe = |fds: &str| run(22, &format!(",\"bytes0\":\"{fds}\""), 0);
+    assert_eq!(judged(&pipe("0300000004000000"), &pipe("0500000006000000")).first, None);
+}
+
+#[test]
 fn a_signal_that_was_handled_before_may_have_misled_the_program() {
     let run = |action: &str, mode: u64| {
         let rows = [

@@ -259,6 +259,26 @@ impl<'a> Lexer<'a> {
         }
     }
 
+    /// A string of two hexadecimal digits a byte: those bytes.
+    pub fn hex_string(&mut self) -> Result<&'a [u8], Malformed> {
+        let start = self.at;
+        let digits = self.string()?;
+        let value = |digit: &u8| char::from(*digit).to_digit(16);
+        let pairs = digits.as_chunks::<2>();
+        if !pairs.1.is_empty() || digits.iter().any(|digit| value(digit).is_none()) || digits.len() > self.scratch.len()
+        {
+            self.at = start;
+            return Err(Malformed);
+        }
+        let scratch = std::mem::take(&mut self.scratch);
+        let (bytes, spare) = scratch.split_at_mut(pairs.0.len());
+        for (byte, [high, low]) in bytes.iter_mut().zip(pairs.0) {
+            *byte = (value(high).unwrap_or_default() << 4 | value(low).unwrap_or_default()) as u8;
+        }
+        self.scratch = spare;
+        Ok(bytes)
+    }
+
     /// The rest of a string whose first special byte is `plain` bytes ahead.
     #[cold]
     fn escaped_string(&mut self, plain: usize) -> Result<&'a [u8], Malformed> {
@@ -597,6 +617,17 @@ mod tests {
         assert_eq!(read("\"torn"), Err(Malformed));
         assert_eq!(read("\"a\u{1b}[0m\""), Err(Malformed));
         assert_eq!(with("\"a\\n\u{1b}", |lexer| lexer.string().is_err()), (true, 4));
+    }
+
+    #[test]
+    fn strings_of_hexadecimal_are_bytes_and_anything_else_stays_where_it_was() {
+        let read = |text: &str| with(text, |lexer| lexer.hex_string().map(<[u8]>::to_vec));
+        assert_eq!(read("\"00ffA1\",1"), (Ok(vec![0, 0xff, 0xa1]), 8));
+        assert_eq!(read("\"\""), (Ok(Vec::new()), 2));
+        for wrong in ["\"0\"", "\"0g\"", "12", "\"12"] {
+            assert_eq!(read(wrong).0, Err(Malformed), "{wrong}");
+        }
+        assert_eq!(read("\"+1\"").1, 0);
     }
 
     #[test]

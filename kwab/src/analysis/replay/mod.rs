@@ -55,7 +55,7 @@ impl Answered<'_> {
     /// `close(3) = 0`.
     fn said(&self) -> String {
         let SyscallRecord { nr, name, .. } = self.record.record;
-        let call = Call { nr, name, args: self.record.args(), texts: self.record.texts() };
+        let call = Call { nr, name, args: self.record.args(), texts: self.record.texts(), result: self.record.result };
         format!("{} = {}", call::arguments(&call), call::result(nr, self.result))
     }
 

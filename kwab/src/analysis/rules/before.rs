@@ -121,7 +121,7 @@ const MOST_NAMED: usize = 8;
 
 /// A call with its answer.
 fn said(row: &SyscallRecord<'_>) -> String {
-    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts() };
+    let call = Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts(), result: row.result };
     let answer = row.result.map_or_else(|| "?".to_owned(), |result| call::result(row.nr, result));
     format!("{} = {answer}", call::arguments(&call))
 }

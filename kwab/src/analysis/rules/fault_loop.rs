@@ -23,7 +23,10 @@ pub(super) fn claim(ctx: &Context<'_, '_>) -> Option<Claim> {
 /// The call by which the program last changed what it may do at an address: it decides what the fault has to become.
 fn protected(ctx: &Context<'_, '_>, addr: u64) -> Option<(String, Option<RecordRef>)> {
     let own = ctx.case.syscalls.iter().rev().filter(|row| row.result == Some(0) && row.pid == ctx.death.pid);
-    let mut calls = own.map(|row| (row.at, Call { nr: row.nr, name: row.name, args: row.args(), texts: row.texts() }));
+    let mut calls = own.map(|row| {
+        let (args, texts) = (row.args(), row.texts());
+        (row.at, Call { nr: row.nr, name: row.name, args, texts, result: row.result })
+    });
     let (at, call) = calls.find(|(_, call)| {
         let known = call.nr.and_then(|nr| u64::try_from(nr).ok()).and_then(syscalls::by_number);
         let range = call.args[0].zip(call.args[1]);

@@ -1,5 +1,5 @@
 //! Reads the last system calls of each thread (`kernel_logic::recorder::calls`) out of captured memory, with the
-//! strings that they were given.
+//! strings and structures that they pointed at.
 
 use kwab_format::record::{Stamp, SyscallRecord};
 use linux_abi::syscalls::{self, ArgKind};
@@ -155,7 +155,7 @@ impl<'r> CallReader<'r> {
         Some(Call { nr, slot: Some(slot) })
     }
 
-    /// The strings at the arguments of a call that may point to one, newest first: the later read of two counts.
+    /// What the arguments of a call point to that may point to something: the later read of two counts.
     fn texts(&self, ring: u64, call: u32, nr: u32, args: &[u64; 6]) -> [Option<(Vec<u8>, bool)>; 6] {
         let mut found = [const { None }; 6];
         let known = syscalls::by_number(u64::from(nr)).map_or(&[][..], |known| known.args);
@@ -171,18 +171,23 @@ impl<'r> CallReader<'r> {
         if !(0..6).any(points) {
             return found;
         }
-        for back in 1..slots.count as u32 {
-            let Some(at) = slots.at(ring, next.wrapping_sub(back)) else { break };
-            let Some((call_and_length, addr)) = self.word(at, "texts.call").zip(self.word(at, "texts.addr")) else {
-                continue;
-            };
-            if (call_and_length >> 32) as u32 != call || addr == 0 {
-                continue;
-            }
-            for (number, found) in found.iter_mut().enumerate() {
-                if found.is_none() && points(number) && args[number] == addr {
-                    *found = self.text(at, call_and_length as u32);
-                }
+        let entries: Vec<(u64, u64, u32)> = (1..slots.count as u32)
+            .map_while(|back| slots.at(ring, next.wrapping_sub(back)))
+            .filter_map(|at| Some((at, self.word(at, "texts.addr")?, self.word(at, "texts.call")?)))
+            .filter(|(_, addr, of)| (of >> 32) as u32 == call && *addr != 0)
+            .map(|(at, addr, of)| (at, addr, of as u32))
+            .collect();
+        let entry = |wanted: u64| entries.iter().find(|(_, addr, _)| *addr == wanted);
+        for (number, found) in found.iter_mut().enumerate().filter(|(number, _)| points(*number)) {
+            let Some((at, addr, length)) = entry(args[number]) else { continue };
+            *found = self.text(*at, *length);
+            // A structure of more bytes goes on in a second entry.
+            let Some((bytes, cut @ true)) = found else { continue };
+            let rest = length.saturating_sub(bytes.len() as u32);
+            let second = addr.checked_add(bytes.len() as u64).and_then(entry).filter(|(.., length)| *length == rest);
+            if let Some((more, goes_on)) = second.and_then(|(at, _, length)| self.text(*at, *length)) {
+                bytes.extend(more);
+                *cut = goes_on;
             }
         }
         found

@@ -88,6 +88,21 @@ impl<'a> Take<'a> for &'a [u8] {
     }
 }
 
+/// Bytes that a string has in hexadecimal.
+#[derive(Clone, Copy)]
+pub(super) struct HexBytes<'a>(pub &'a [u8]);
+
+impl<'a> Take<'a> for HexBytes<'a> {
+    fn take(lexer: &mut Lexer<'a>) -> Option<Self> {
+        let mark = lexer.at();
+        let value = lexer.hex_string().ok().map(Self);
+        if value.is_none() {
+            lexer.rewind(mark);
+        }
+        value
+    }
+}
+
 /// Reads the value of the member that began at `start` into its field, or keeps the member in `extra`.
 #[inline(always)]
 pub(super) fn member<'a, T: Take<'a>>(

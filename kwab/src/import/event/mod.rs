@@ -12,7 +12,7 @@ use kwab_format::record::{
 };
 
 use crate::text::lex::{Lexer, Malformed};
-use members::{Take, array, keep, member, members, next_name};
+use members::{HexBytes, Take, array, keep, member, members, next_name};
 
 mod listed;
 mod lists;
@@ -141,22 +141,7 @@ fn dispatch<'a>(
     }
     match kind {
         EventKind::SyscallEntry => return syscall_entry(lexer, stamp, first, extra, slot),
-        EventKind::SyscallExit => plain!(SyscallExit {
-            pid,
-            tid,
-            name,
-            nr,
-            result,
-            errno,
-            duration_ns,
-            text0,
-            text1,
-            text2,
-            text3,
-            text4,
-            text5,
-            texts_cut
-        }),
+        EventKind::SyscallExit => return syscall_exit(lexer, stamp, first, extra, slot),
         EventKind::CanaryCheck => plain!(CanaryCheck { pid, fsbase, expected, found, corrupted, when, syscall }),
         EventKind::Htrace => plain!(Htrace { id, name, depth, dir, data }),
         EventKind::PageFault => {
@@ -217,6 +202,55 @@ fn syscall_entry<'a>(
     let Args([arg0, arg1, arg2, arg3, arg4, arg5]) = args.unwrap_or_default();
     (record.arg0, record.arg1, record.arg2) = (arg0, arg1, arg2);
     (record.arg3, record.arg4, record.arg5) = (arg3, arg4, arg5);
+    record.stamp.extra = extra.bytes();
+    Ok(())
+}
+
+/// What arguments point at is text, or bytes in hexadecimal.
+#[inline]
+fn syscall_exit<'a>(
+    lexer: &mut Lexer<'a>,
+    stamp: Stamp<'a>,
+    first: bool,
+    extra: &'a mut Extra,
+    slot: &mut EventSlot<'a>,
+) -> Result<(), Malformed> {
+    slot.plain = Some(Event::SyscallExit(SyscallExit { stamp, ..SyscallExit::default() }));
+    let Some(Event::SyscallExit(record)) = &mut slot.plain else { return Err(Malformed) };
+    let mut bytes: [Option<HexBytes<'a>>; 6] = [None; 6];
+    members!(lexer, extra, first, stamp record, {
+        pid => record.pid,
+        tid => record.tid,
+        name => record.name,
+        nr => record.nr,
+        result => record.result,
+        errno => record.errno,
+        duration_ns => record.duration_ns,
+        text0 => record.text0,
+        bytes0 => bytes[0],
+        text1 => record.text1,
+        bytes1 => bytes[1],
+        text2 => record.text2,
+        bytes2 => bytes[2],
+        text3 => record.text3,
+        bytes3 => bytes[3],
+        text4 => record.text4,
+        bytes4 => bytes[4],
+        text5 => record.text5,
+        bytes5 => bytes[5],
+        texts_cut => record.texts_cut,
+    });
+    let texts = [
+        &mut record.text0,
+        &mut record.text1,
+        &mut record.text2,
+        &mut record.text3,
+        &mut record.text4,
+        &mut record.text5,
+    ];
+    for (text, bytes) in texts.into_iter().zip(bytes) {
+        *text = text.or(bytes.map(|HexBytes(bytes)| bytes));
+    }
     record.stamp.extra = extra.bytes();
     Ok(())
 }

@@ -2,9 +2,14 @@
 
 use super::*;
 
-fn shown(name: &str, at: usize, args: [u64; 6], bytes: &[u8]) -> Option<String> {
+fn shown(name: &str, at: usize, args: [u64; 6], start: &[u8]) -> Option<String> {
+    after(name, at, args, start, None)
+}
+
+/// Of a call that has returned this.
+fn after(name: &str, at: usize, args: [u64; 6], start: &[u8], returned: Option<u64>) -> Option<String> {
     let mut out = String::new();
-    write(name, at, &args.map(Some), bytes, &mut out)?;
+    write(name, at, &args.map(Some), Bytes { start, cut: false, returned }, &mut out)?;
     Some(out)
 }
 
@@ -82,8 +87,76 @@ fn arrays_have_as_many_elements_as_another_argument_says_and_are_cut() {
 fn what_is_cut_or_no_structure_is_not_shown() {
     assert_eq!(shown("nanosleep", 0, [0; 6], &[0; 15]), None);
     assert_eq!(shown("connect", 1, [0; 6], &[1, 0]), None);
-    assert_eq!(shown("read", 1, [0; 6], &[0; 99]), None);
+    assert_eq!(shown("ioctl", 2, [0; 6], &[0; 99]), None);
     // FUTEX_WAKE has a number where FUTEX_WAIT has a time.
     assert_eq!(shown("futex", 3, [0, 129, 0, 0, 0, 0], &[0; 16]), None);
     assert_eq!(shown("futex", 3, [0, 128, 0, 0, 0, 0], &[0; 16]).as_deref(), Some("{tv_sec=0, tv_nsec=0}"));
+}
+
+#[test]
+fn what_a_call_gave_reads_as_strace_prints_it() {
+    let gave = |name: &str, at: usize, bytes: &[u8], returned: u64| after(name, at, [0; 6], bytes, Some(returned));
+    let halves = |halves: &[u32]| halves.iter().flat_map(|half| half.to_le_bytes()).collect::<Vec<u8>>();
+    let mut stat = [0; 56];
+    stat[24..28].copy_from_slice(&0o100_644_u32.to_le_bytes());
+    stat[48..56].copy_from_slice(&1234_u64.to_le_bytes());
+    assert_eq!(gave("fstat", 1, &stat, 0).as_deref(), Some("{st_mode=S_IFREG|0644, st_size=1234, ...}"));
+    stat[24..28].copy_from_slice(&0o20_620_u32.to_le_bytes());
+    stat[40..48].copy_from_slice(&0x8801_u64.to_le_bytes());
+    let tty = "{st_mode=S_IFCHR|0620, st_rdev=makedev(0x88, 0x1), ...}";
+    assert_eq!(gave("newfstatat", 2, &stat, 0).as_deref(), Some(tty));
+    for (status, wanted) in [
+        (0x300, "[{WIFEXITED(s) && WEXITSTATUS(s) == 3}]"),
+        (0x8b, "[{WIFSIGNALED(s) && WTERMSIG(s) == SIGSEGV && WCOREDUMP(s)}]"),
+        (9, "[{WIFSIGNALED(s) && WTERMSIG(s) == SIGKILL}]"),
+        (0x137f, "[{WIFSTOPPED(s) && WSTOPSIG(s) == SIGSTOP}]"),
+        (0xffff, "[{WIFCONTINUED(s)}]"),
+    ] {
+        assert_eq!(gave("wait4", 1, &halves(&[status]), 7).as_deref(), Some(wanted));
+    }
+    assert_eq!(gave("pipe2", 0, &halves(&[3, 4]), 0).as_deref(), Some("[3, 4]"));
+    assert_eq!(gave("accept", 2, &halves(&[110]), 5).as_deref(), Some("[110]"));
+    assert_eq!(gave("accept", 1, b"\x01\0", 5).as_deref(), Some("{sa_family=AF_UNIX}"));
+    assert_eq!(gave("read", 1, b"a\0\"\n", 4).as_deref(), Some(r#""a\x00\"\n""#));
+    assert_eq!(gave("clock_gettime", 1, &words(&[7, 9]), 0).as_deref(), Some("{tv_sec=7, tv_nsec=9}"));
+    assert_eq!(gave("getcwd", 0, b"/root\0", 6).as_deref(), Some("\"/root\""));
+    let mut system = [0; 96];
+    system[..5].copy_from_slice(b"Linux");
+    system[65..69].copy_from_slice(b"kwab");
+    assert_eq!(gave("uname", 0, &system, 0).as_deref(), Some("{sysname=\"Linux\", nodename=\"kwab\", ...}"));
+    let usage = "{ru_utime={tv_sec=1, tv_usec=2}, ru_stime={tv_sec=3, tv_usec=4}, ...}";
+    assert_eq!(gave("getrusage", 1, &words(&[1, 2, 3, 4]), 0).as_deref(), Some(usage));
+    let child = halves(&[17, 0, 1, 0, 42, 1000, 3, 0]);
+    let wanted = "{si_signo=SIGCHLD, si_code=1, si_pid=42, si_uid=1000, si_status=3, ...}";
+    assert_eq!(gave("waitid", 2, &child, 0).as_deref(), Some(wanted));
+    let ready = [5, 0, 0, 0, 1, 0, 1, 0];
+    let poll = |returned| after("poll", 0, [0, 1, 0, 0, 0, 0], &ready, returned);
+    assert_eq!(poll(Some(1)).as_deref(), Some("[{fd=5, events=POLLIN, revents=POLLIN}]"));
+    assert_eq!(poll(None).as_deref(), Some("[{fd=5, events=POLLIN}]"), "an old answer");
+    assert_eq!(gave("epoll_wait", 1, &[1, 0, 0, 0, 7, 0, 0, 0, 0, 0, 0, 0], 3).as_deref(), {
+        Some("[{events=EPOLLIN, data=0x7}, ...]")
+    });
+}
+
+#[test]
+fn entries_of_a_folder_are_those_that_are_whole() {
+    let entry = |ino: u64, kind: u8, name: &[u8]| {
+        let mut bytes = [&ino.to_le_bytes()[..], &[0; 8], &24_u16.to_le_bytes(), &[kind], name].concat();
+        bytes.resize(24, 0);
+        bytes
+    };
+    let bytes = [entry(2, 4, b"."), entry(9, 8, b"abc"), entry(3, 8, b"x")].concat();
+    let shown = |len: usize| after("getdents64", 1, [0; 6], &bytes[..len], Some(72)).expect("entries");
+    let two = "[{d_ino=2, d_type=DT_DIR, d_name=\".\"}, {d_ino=9, d_type=DT_REG, d_name=\"abc\"}";
+    assert_eq!(shown(60), format!("{two}, ...]"));
+    assert_eq!(shown(48), format!("{two}]"));
+    assert_eq!(shown(10), "[...]");
+}
+
+#[test]
+fn no_bytes_and_half_structures_are_not_shown() {
+    for name in ["fstat", "pipe2", "clock_gettime", "wait4"] {
+        let at = usize::from(!matches!(name, "pipe2"));
+        assert_eq!(after(name, at, [0; 6], &[1, 0, 0], Some(0)), None, "{name}");
+    }
 }

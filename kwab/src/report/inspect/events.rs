@@ -199,7 +199,7 @@ fn paired(
         let row = |record: &AnyRecord<'_>| EventRow { at: Some(at), ..row(record, Some(raw)) };
         match record {
             AnyRecord::SyscallEntry(entry) => {
-                let text = arguments(&called(&entry, [None; 6]));
+                let text = arguments(&called(&entry, None));
                 open.insert(entry.tid.or(entry.pid), (rows.len(), entry));
                 rows.push(EventRow { text: format!("{text} = ? (no return seen)"), ..row(&record) });
             }
@@ -207,7 +207,7 @@ fn paired(
                 let value = exit.result.map_or("?".to_string(), |value| result(exit.nr, value));
                 match open.remove(&exit.tid.or(exit.pid)).filter(|(_, entry)| entry.nr == exit.nr) {
                     Some((at, entry)) => {
-                        rows[at].text = format!("{} = {value}", arguments(&called(&entry, exit.texts())));
+                        rows[at].text = format!("{} = {value}", arguments(&called(&entry, Some(&exit))));
                         let ends = exit.stamp.ns.zip(entry.stamp.ns);
                         rows[at].took_ns = ends.and_then(|(end, begin)| end.checked_sub(begin));
                     }
@@ -220,9 +220,10 @@ fn paired(
     rows
 }
 
-/// The call that an entry tells of, with the strings that its exit names.
-fn called<'a>(entry: &SyscallEntry<'a>, texts: [Option<(&'a [u8], bool)>; 6]) -> Call<'a> {
-    Call { nr: entry.nr, name: entry.name, args: entry.args(), texts }
+/// The call that an entry tells of, with what its exit names.
+fn called<'a>(entry: &SyscallEntry<'a>, exit: Option<&SyscallExit<'a>>) -> Call<'a> {
+    let (texts, result) = exit.map_or(([None; 6], None), |exit| (exit.texts(), exit.result));
+    Call { nr: entry.nr, name: entry.name, args: entry.args(), texts, result }
 }
 
 fn tail(mut rows: Vec<EventRow>, count: usize) -> Vec<EventRow> {

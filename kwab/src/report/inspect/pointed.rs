@@ -90,7 +90,7 @@ fn string(symbols: &Symbols, addr: u64, pid: u32, most: usize) -> Option<(Vec<u8
 fn buffer(symbols: &Symbols, addr: u64, pid: u32, length: u64) -> Option<(Vec<u8>, bool)> {
     let shown = usize::try_from(length).ok()?.min(SHOWN);
     let bytes = constant(symbols, addr, pid, shown)?;
-    let whole = bytes.len() == shown && shown > 0 && !bytes.contains(&0);
+    let whole = bytes.len() == shown && shown > 0;
     whole.then_some((bytes, length > SHOWN as u64))
 }
 
@@ -176,7 +176,7 @@ mod tests {
             "open(0x402000, O_RDONLY) = 3",
             "open(NULL, O_RDONLY) = 3",
             "write(1, \"GN\", 2) = 3",
-            "write(1, 0x40112c, 4) = 3",
+            "write(1, \"GNU\\x00\", 4) = 3",
         ];
         assert_eq!(texts, wanted);
     }
