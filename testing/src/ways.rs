@@ -17,13 +17,14 @@ use crate::qemu::{Clock, Machine};
 use crate::setup::Consent;
 
 /// What the kernel has to print, and that it stays where its file says.
-pub const OPTIONS: &str = "debug=syscall,process,signal nokaslr norandmaps";
+pub const OPTIONS: &str = "debug=syscall,buffers,process,signal nokaslr norandmaps";
 
 /// The symbols that the plugin has to know, by its own words for them.
 const PLACES: [(&str, &str); 4] =
     [("entry", "syscall_entry"), ("traps", "trap_stubs"), ("switch", "switch_stacks"), ("begin", "user_begin")];
 /// Modules whose functions only record, with what they call.
-const RECORDING: [&str; 3] = ["kernel::trace::event::", "kernel::trace::calls::", "kernel::trace::ring::"];
+const RECORDING: [&str; 4] =
+    ["kernel::trace::event::", "kernel::trace::calls::", "kernel::trace::ring::", "kernel::trace::buffers::"];
 
 /// A plugin that is built, with what it is told of a kernel.
 #[derive(Clone, Debug)]

@@ -141,7 +141,7 @@ pub fn boot(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
 
 /// Boots a kernel that prints every call of the loads.
 pub fn boot_recording(kernel: &Path, initrd: &Path, folder: &Path) -> Result<Boot> {
-    boot_keeping(kernel, initrd, folder, None, "debug=syscall,process,signal")
+    boot_keeping(kernel, initrd, folder, None, "debug=syscall,buffers,process,signal")
 }
 
 /// Boots a kernel whose paths are recorded into a file, with every call of the loads printed; what its console said.
