@@ -1,6 +1,7 @@
 //! Builds the index of an ELF file: DWARF tables and symbol table, written in the layout of `layout`.
 
 use std::collections::BTreeSet;
+use std::path::Path;
 
 use object::Object;
 
@@ -17,13 +18,15 @@ pub(super) struct BuildIndex<'h> {
     pub(super) headers: &'h Headers,
     /// Its size in bytes.
     pub(super) elf_size: u64,
+    /// Its path, if it is a file of its own.
+    pub(super) path: Option<&'h Path>,
 }
 
 /// What a byte of the file may add to names that are demangled.
 const NAMES: u64 = 4;
 
-/// The index, or by how much the image is too wide for one.
-pub(super) type Built = Result<Vec<u8>, u64>;
+/// The index and how many units lie in files that were not found, or by how much the image is too wide for one.
+pub(super) type Built = Result<(Vec<u8>, usize), u64>;
 
 impl ElfTask for BuildIndex<'_> {
     type Output = Built;
@@ -31,9 +34,9 @@ impl ElfTask for BuildIndex<'_> {
     fn run<'data, R: object::ReadRef<'data>>(self, elf: &Elf<'data, R>) -> object::Result<Built> {
         let mut symbols = elf::symbols(elf);
         keep_near_code(self.headers, &mut symbols);
-        let tables =
-            if elf.is_little_endian() { read_dwarf(elf, self.elf_size, self.headers) } else { Tables::default() };
-        Ok(encode(self.headers, self.elf_size, tables, &symbols))
+        let tables = if elf.is_little_endian() { read_dwarf(elf, &self) } else { Tables::default() };
+        let missing = tables.missing;
+        Ok(encode(self.headers, self.elf_size, tables, &symbols).map(|bytes| (bytes, missing)))
     }
 }
 
@@ -62,19 +65,20 @@ fn keep_near_code(headers: &Headers, symbols: &mut Vec<RawSymbol>) {
     symbols.retain(is_near);
 }
 
-fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, length: u64, headers: &Headers) -> Tables {
+fn read_dwarf<'data, R: object::ReadRef<'data>>(elf: &Elf<'data, R>, image: &BuildIndex<'_>) -> Tables {
     let all = elf::Sections::of(elf);
     let sections = gimli::DwarfSections::load(|id| Ok::<_, ()>(all.get(id.name())));
     let Ok(sections) = sections else { return Tables::default() };
     let dwarf = sections.borrow(|bytes| Slice::new(bytes, gimli::LittleEndian));
-    let code = code(headers);
+    let code = code(image.headers);
     // Code at address 0 is what a linker makes of dropped functions, unless the image really begins there.
     let in_code = |addr: u64| {
         let after = code.partition_point(|(start, _)| *start <= addr);
         after.checked_sub(1).and_then(|at| code.get(at)).is_some_and(|(_, end)| addr < *end)
     };
     let sums = version::read(&all.get(version::SOURCES));
-    let mut tables = dwarf::collect(dwarf, &AroundDwarf { length, sums, in_code: &in_code });
+    let around = AroundDwarf { length: image.elf_size, sums, in_code: &in_code, path: image.path };
+    let mut tables = dwarf::collect(dwarf, &around);
     tables.left_out = tables.left_out.max(usize::from(all.is_cut()));
     tables
 }
@@ -92,7 +96,7 @@ fn code(headers: &Headers) -> Vec<(u64, u64)> {
     ranges
 }
 
-fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol]) -> Built {
+fn encode(headers: &Headers, elf_size: u64, tables: Tables, symbols: &[RawSymbol]) -> Result<Vec<u8>, u64> {
     let lowest = [tables.segments.first().map(|s| s.start), symbols.first().map(|s| s.address)];
     let base = lowest.into_iter().flatten().min().unwrap_or(0);
     let highest = [tables.segments.last().map(|s| s.end), symbols.last().map(|s| s.address)];

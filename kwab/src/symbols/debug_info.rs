@@ -6,6 +6,7 @@ use gimli::LittleEndian;
 
 use super::Image;
 use super::elf::{self, Elf, ElfTask, with_elf};
+use super::split::SplitFiles;
 use super::units::Units;
 
 /// Bytes of DWARF that are shared by what was read from them.
@@ -35,6 +36,8 @@ impl Image {
 
     /// The units of its DWARF; `None` as for [`Image::debug_info`].
     pub(crate) fn units(&self) -> Option<Units<Dwarf>> {
-        Some(Units::of(self.debug_info()?, self.source().size().ok()?))
+        let units = Units::of(self.debug_info()?, self.source().size().ok()?);
+        let Some(files) = SplitFiles::of(self.path(), &units) else { return Some(units) };
+        Some(units.with_splits(files.with(|bytes| Dwarf::new(bytes.clone(), LittleEndian)), files.length))
     }
 }

@@ -5,12 +5,14 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
+use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gimli::{AttributeValue, DwAt, EndianSlice, LittleEndian, UnitOffset, UnitRef};
 
 use super::layout::NONE;
 use super::names::{self, demangle};
+use super::split::{self, SplitFiles};
 use super::units::Units;
 use super::version::{Md5, marked};
 
@@ -83,6 +85,8 @@ pub(super) struct Tables {
     pub(super) bad_units: usize,
     /// Those of them that would have cost too much, or stand behind one that did.
     pub(super) left_out: usize,
+    /// Units whose skeleton only was found.
+    pub(super) missing: usize,
 }
 
 /// What a row, a range of addresses, a node and a string take beside its text.
@@ -101,11 +105,19 @@ pub(super) struct AroundDwarf<'a> {
     pub(super) sums: HashMap<String, Md5>,
     /// Whether an address is in its code; others are ignored (functions the linker dropped).
     pub(super) in_code: &'a (dyn Fn(u64) -> bool + Sync),
+    /// Its path, beside which its units may lie; `None` of one that is in no file.
+    pub(super) path: Option<&'a Path>,
 }
 
 /// Reads all units of `dwarf`.
 pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, around: &AroundDwarf<'_>) -> Tables {
+    // Before the units, which borrow from it.
+    let apart;
     let mut units = Units::of(dwarf, around.length);
+    apart = SplitFiles::of(around.path, &units);
+    if let Some(files) = &apart {
+        units = units.with_splits(files.with(|bytes| Slice::new(bytes, LittleEndian)), files.length);
+    }
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(units.len().max(1));
     let mut parts = read_all(&units, threads, around);
     if units.is_spent() {
@@ -117,6 +129,7 @@ pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, around: &AroundDwarf<'_>) 
     parts.sort_by_key(|(index, _)| *index);
     let mut tables = merge(parts.into_iter().map(|(_, part)| part));
     tables.left_out = if units.is_spent() { tables.bad_units.max(1) } else { 0 };
+    tables.missing = apart.as_ref().map_or(0, |files| files.missing);
     tables
 }
 
@@ -137,8 +150,8 @@ fn work(units: &Units<Slice<'_>>, next: &AtomicUsize, around: &AroundDwarf<'_>) 
             return done;
         }
         let (files, out) = (HashMap::new(), UnitTables::default());
-        let mut reader = UnitReader { units, around, names: &mut names, purse: &mut purse, files, out };
-        if reader.read(index).is_err() {
+        let mut reader = UnitReader { units, index, around, names: &mut names, purse: &mut purse, files, out };
+        if reader.read().is_err() {
             reader.out.bad = true;
         }
         reader.out.flatten();
@@ -279,11 +292,13 @@ impl From<gimli::Error> for BadUnit {
 
 struct UnitReader<'u, 'a> {
     units: &'u Units<Slice<'a>>,
+    /// Which of them is read.
+    index: usize,
     /// What was taken out of the allowance and is not spent.
     purse: &'u mut u64,
     around: &'u AroundDwarf<'u>,
-    /// Names by offset of the entry that holds them, over all units of the worker.
-    names: &'u mut HashMap<usize, Option<String>>,
+    /// Names by the entry that holds them, over all units of the worker.
+    names: &'u mut HashMap<(usize, usize), Option<String>>,
     files: HashMap<u64, u32>,
     out: UnitTables,
 }
@@ -314,12 +329,12 @@ impl<'a> UnitReader<'_, 'a> {
         Ok(())
     }
 
-    fn read(&mut self, index: usize) -> Result<(), BadUnit> {
-        let Some(unit) = self.units.unit(index) else {
+    fn read(&mut self) -> Result<(), BadUnit> {
+        let Some((unit, own)) = self.units.unit(self.index).zip(self.units.own(self.index)) else {
             self.out.bad = true;
             return Ok(());
         };
-        let lines = self.read_lines(unit);
+        let lines = self.read_lines(own);
         self.read_functions(unit)?;
         lines
     }
@@ -339,7 +354,7 @@ impl<'a> UnitReader<'_, 'a> {
                 }
             }
             if !row.end_sequence() {
-                let file = self.file(unit, row.file_index())?;
+                let file = self.file(row.file_index())?;
                 let line = row.line().map_or(0, |line| u32::try_from(line.get()).unwrap_or(0));
                 last = Some(Segment { start: address, end: address, node: NONE, file, line });
             }
@@ -409,7 +424,7 @@ impl<'a> UnitReader<'_, 'a> {
             }
             None => NONE,
         };
-        let call_file = entry.call_file.map_or(Ok(NONE), |file| self.file(unit, file))?;
+        let call_file = entry.call_file.map_or(Ok(NONE), |file| self.file(file))?;
         self.charge(NODE)?;
         let parent = if inlined { parent } else { NONE };
         self.out.nodes.push(Node { parent, function, call_file, call_line: entry.call_line });
@@ -442,12 +457,13 @@ impl<'a> UnitReader<'_, 'a> {
         let (unit, offset) = match origin {
             AttributeValue::UnitRef(offset) => (unit, offset),
             AttributeValue::DebugInfoRef(offset) => {
-                let (index, offset) = self.units.containing(offset)?;
+                let (index, offset) = self.units.containing(self.index, offset)?;
                 (self.units.unit(index)?, offset)
             }
             _ => return None,
         };
-        let key = offset.to_debug_info_offset(&unit.header)?.0;
+        let is_apart = self.units.is_apart(self.index);
+        let key = split::key(self.index, is_apart, offset.to_debug_info_offset(&unit.header)?);
         if let Some(name) = self.names.get(&key) {
             return name.clone().map(Cow::Owned);
         }
@@ -469,11 +485,11 @@ impl<'a> UnitReader<'_, 'a> {
         self.name(unit, &entry, limit).map(Cow::into_owned)
     }
 
-    fn file(&mut self, unit: UnitRef<'_, Slice<'a>>, index: u64) -> Result<u32, BadUnit> {
+    fn file(&mut self, index: u64) -> Result<u32, BadUnit> {
         if let Some(&id) = self.files.get(&index) {
             return Ok(id);
         }
-        let path = render_file(unit, index, &self.around.sums);
+        let path = self.units.own(self.index).and_then(|unit| render_file(unit, index, &self.around.sums));
         self.charge(TEXT + path.as_ref().map_or(0, String::len) as u64)?;
         let id = path.map_or(NONE, |path| self.out.strings.intern(&path));
         self.files.insert(index, id);

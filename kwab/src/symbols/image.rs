@@ -1,5 +1,6 @@
 //! One ELF image: its identity, its bytes by link address, its index, its unwind tables.
 
+use std::fs::Metadata;
 use std::io::Read as _;
 use std::os::unix::fs::{FileExt, MetadataExt as _};
 use std::path::Path;
@@ -18,7 +19,7 @@ use super::cfi::UnwindTables;
 use super::elf::{self, Elf, ElfFailure, ElfTask, Headers, ReadHeaders, with_elf};
 use super::index::{Index, IndexError};
 use super::store::{self, ReadName};
-use super::{BuildId, Location, PrintedFunction, Probe, SourceVersion, SymbolError, regular, relocatable};
+use super::{BuildId, Location, PrintedFunction, Probe, SourceVersion, SymbolError, regular, relocatable, split};
 use crate::units;
 
 /// An ELF image that can answer for its addresses.
@@ -30,6 +31,8 @@ pub struct Image {
     index: Mutex<Arc<Index>>,
     /// Whether the index was built by this process, so that building it again would give the same.
     is_built: AtomicBool,
+    /// Units in files that were not found when the index was built.
+    missing: usize,
     unwind: std::sync::OnceLock<Option<UnwindTables>>,
     cache: IndexCache,
     contents: Vec<Content>,
@@ -64,14 +67,14 @@ impl Image {
         let key = cache_key(&bytes, &headers, size)?;
         let cached = cache.load(&key).filter(|index| index.build_id() == headers.build_id && index.elf_size() == size);
         let is_built = AtomicBool::new(cached.is_none());
-        let index = match cached {
-            Some(index) => index,
+        let (index, missing) = match cached {
+            Some(index) => (index, 0),
             None => build(&bytes, &headers, size, &key, cache)?,
         };
         let contents = with_elf(&bytes, ReadContents).map_err(|failure| failed(&bytes, failure))?;
         let (index, unwind) = (Mutex::new(Arc::new(index)), std::sync::OnceLock::new());
         let written = contents.iter().any(|content| content.length > 0).then(|| store::written(&bytes)).flatten();
-        Ok(Self { bytes, headers, key, index, is_built, unwind, cache: cache.clone(), contents, written })
+        Ok(Self { bytes, headers, key, index, is_built, missing, unwind, cache: cache.clone(), contents, written })
     }
 
     /// Its path or name.
@@ -131,7 +134,12 @@ impl Image {
         let left_out = self.index.lock().unwrap_or_else(PoisonError::into_inner).left_out();
         let units = units::count(left_out.into(), "unit", "units");
         let why = "they would take more memory or time than a file of its length may";
-        (left_out > 0).then(|| format!("{}: {units} of DWARF were not read: {why}", self.name()))
+        let left_out = (left_out > 0).then(|| format!("{}: {units} of DWARF were not read: {why}", self.name()));
+        left_out.or_else(|| {
+            let units = units::count(self.missing as u64, "unit", "units");
+            let where_to = "is in .dwo files that are not there; a package beside it would do (dwp -e)";
+            (self.missing > 0).then(|| format!("{}: DWARF of {units} {where_to}", self.name()))
+        })
     }
 
     /// Whether it has line tables, not only a symbol table.
@@ -174,7 +182,8 @@ impl Image {
             }
             Err(_) => {
                 self.cache.remove(&self.key);
-                let fresh = Arc::new(build(&self.bytes, &self.headers, index.elf_size(), &self.key, &self.cache)?);
+                let (fresh, _) = build(&self.bytes, &self.headers, index.elf_size(), &self.key, &self.cache)?;
+                let fresh = Arc::new(fresh);
                 *self.index.lock().unwrap_or_else(PoisonError::into_inner) = Arc::clone(&fresh);
                 let found = fresh.locate(link, probe).map(|location| self.dated(location));
                 found.map_err(|source| SymbolError::Index { path: self.name(), source })
@@ -360,11 +369,17 @@ fn build(
     elf_size: u64,
     key: &str,
     cache: &IndexCache,
-) -> Result<Index, SymbolError> {
-    let built = with_elf(bytes, BuildIndex { headers, elf_size }).map_err(|failure| failed(bytes, failure))?;
-    let built = built.map_err(|span| SymbolError::TooWide { path: bytes.name(), span })?;
-    cache.store(key, &built);
-    Index::from_bytes(built).map_err(|source: IndexError| SymbolError::Index { path: bytes.name(), source })
+) -> Result<(Index, usize), SymbolError> {
+    let path = if let ImageBytes::File(path) = bytes { Some(path.as_path()) } else { None };
+    let built = with_elf(bytes, BuildIndex { headers, elf_size, path }).map_err(|failure| failed(bytes, failure))?;
+    let (built, missing) = built.map_err(|span| SymbolError::TooWide { path: bytes.name(), span })?;
+    // Files that were not found may be there the next time.
+    if missing == 0 {
+        cache.store(key, &built);
+    }
+    let index = Index::from_bytes(built);
+    let index = index.map_err(|source: IndexError| SymbolError::Index { path: bytes.name(), source })?;
+    Ok((index, missing))
 }
 
 /// Of a file its build-id or a checksum, its size, and which file of this machine it is in which state; of other bytes
@@ -381,7 +396,12 @@ fn cache_key(bytes: &ImageBytes, headers: &Headers, size: u64) -> Result<String,
     let io = |source| SymbolError::Io { path: bytes.name(), source };
     let mut file = regular::open(path).map_err(io)?;
     let meta = file.metadata().map_err(io)?;
-    let state = format!("{:x}.{:x}.{:x}.{:x}", meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
+    let of = |meta: &Metadata| format!("{:x}.{:x}.{:x}.{:x}", meta.dev(), meta.ino(), meta.ctime(), meta.ctime_nsec());
+    let mut state = of(&meta);
+    // Units in a package beside it are in the index, too.
+    if let Some(meta) = split::package_of(path).and_then(|package| std::fs::metadata(package).ok()) {
+        state = format!("{state}-{}", of(&meta));
+    }
     if (8..=32).contains(&headers.build_id.len()) {
         return Ok(format!("{}-{size:x}-{state}", BuildId(headers.build_id.clone())));
     }

@@ -49,12 +49,15 @@ mod resolve;
 mod skip;
 pub mod slim;
 mod source;
+mod split;
 mod store;
 mod units;
 mod version;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_split;
 
 pub use bytes::ImageBytes;
 pub use cache::IndexCache;

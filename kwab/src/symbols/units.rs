@@ -1,4 +1,5 @@
-//! The units of an image's DWARF: headers, abbreviations and roots, each read once and within an [`Allowance`].
+//! The units of an image's DWARF: headers, abbreviations and roots, each read once and within an [`Allowance`]. Of a
+//! skeleton, whose unit lies in a file of its own ([`split`]), both are read.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
@@ -6,6 +7,7 @@ use std::sync::{Arc, OnceLock};
 use gimli::{DebugAbbrevOffset, DebugInfoOffset, Reader, Section as _, UnitOffset, UnitRef};
 
 use super::allowance::Allowance;
+use super::split::{self, Splits};
 
 /// What a byte of the image's file may cost. Honest images stay within it, with packed sections too: this workspace's
 /// kernel, and a program in Rust of 113 MB.
@@ -18,7 +20,16 @@ const LINE_HEADER: u64 = 32;
 const ABBREVIATION: u64 = 16;
 
 /// Where a unit is read when it is asked for first; `None` when it cannot be.
-type Slot<R> = OnceLock<Option<Box<gimli::Unit<R>>>>;
+type Slot<R> = OnceLock<Option<Box<OpenUnit<R>>>>;
+
+/// A unit that was read.
+#[derive(Debug)]
+struct OpenUnit<R: Reader<Offset = usize>> {
+    /// As the image has it.
+    own: gimli::Unit<R>,
+    /// What it is the skeleton of, with the sections that lies in.
+    apart: Option<(gimli::Dwarf<R>, gimli::Unit<R>)>,
+}
 
 /// The units, in the order of `.debug_info`.
 #[derive(Debug)]
@@ -28,6 +39,7 @@ pub(crate) struct Units<R: Reader<Offset = usize>> {
     units: Vec<Slot<R>>,
     /// Tables of abbreviations that were too much.
     refused: HashSet<usize>,
+    splits: Option<Splits<R>>,
     length: u64,
     allowance: Allowance,
 }
@@ -47,7 +59,7 @@ impl<R: Reader<Offset = usize>> Units<R> {
             headers.clear();
         }
         let units = headers.iter().map(|_| OnceLock::new()).collect();
-        Self { dwarf, headers, units, refused, length, allowance }
+        Self { dwarf, headers, units, refused, splits: None, length, allowance }
     }
 
     /// Forgets what was read and spent since [`Units::of`].
@@ -56,20 +68,59 @@ impl<R: Reader<Offset = usize>> Units<R> {
         self.allowance = Allowance::new(self.length, GROWTH);
     }
 
+    /// The same with the files that its skeletons belong to, which have so many bytes.
+    pub(super) fn with_splits(mut self, splits: Splits<R>, bytes: u64) -> Self {
+        self.splits = Some(splits);
+        self.length = self.length.saturating_add(bytes);
+        self.reset();
+        self
+    }
+
+    /// Bytes of the image's file.
+    pub(super) const fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The units that are skeletons.
+    pub(super) fn skeletons(&self) -> impl Iterator<Item = UnitRef<'_, R>> {
+        let may_be = |index: &usize| split::may_be_skeleton(&self.dwarf, &self.headers[*index]);
+        (0..self.headers.len()).filter(may_be).filter_map(|index| self.own(index))
+    }
+
+    /// Whether a unit lies in a file of its own.
+    pub(crate) fn is_apart(&self, index: usize) -> bool {
+        self.slot(index).is_some_and(|unit| unit.apart.is_some())
+    }
+
     /// Number of units.
     pub(crate) const fn len(&self) -> usize {
         self.headers.len()
     }
 
-    /// A unit, when it can be read.
+    /// A unit, when it can be read: its entries.
     pub(crate) fn unit(&self, index: usize) -> Option<UnitRef<'_, R>> {
-        let header = self.headers.get(index)?;
-        let unit = self.units.get(index)?.get_or_init(|| self.open(header)).as_deref()?;
-        Some(UnitRef::new(&self.dwarf, unit))
+        let unit = self.slot(index)?;
+        Some(
+            unit.apart.as_ref().map_or(UnitRef::new(&self.dwarf, &unit.own), |(dwarf, unit)| UnitRef::new(dwarf, unit)),
+        )
     }
 
-    /// The unit at an offset of `.debug_info`, and the offset in it.
-    pub(crate) fn containing(&self, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
+    /// The same as the image itself has it: its lines, and where its code lies.
+    pub(crate) fn own(&self, index: usize) -> Option<UnitRef<'_, R>> {
+        Some(UnitRef::new(&self.dwarf, &self.slot(index)?.own))
+    }
+
+    fn slot(&self, index: usize) -> Option<&OpenUnit<R>> {
+        let header = self.headers.get(index)?;
+        self.units.get(index)?.get_or_init(|| self.open(header)).as_deref()
+    }
+
+    /// The unit at an offset of `.debug_info` that an entry of another one names, and the offset in it. A unit in a
+    /// file of its own names none.
+    pub(crate) fn containing(&self, from: usize, offset: DebugInfoOffset) -> Option<(usize, UnitOffset)> {
+        if self.is_apart(from) {
+            return None;
+        }
         let after = self.headers.partition_point(|header| header.debug_info_offset().is_some_and(|o| o.0 <= offset.0));
         let index = after.checked_sub(1)?;
         Some((index, offset.to_unit_offset(self.headers.get(index)?)?))
@@ -85,13 +136,25 @@ impl<R: Reader<Offset = usize>> Units<R> {
         self.allowance.is_spent()
     }
 
-    fn open(&self, header: &gimli::UnitHeader<R>) -> Option<Box<gimli::Unit<R>>> {
+    fn open(&self, header: &gimli::UnitHeader<R>) -> Option<Box<OpenUnit<R>>> {
         if self.allowance.is_spent() || self.refused.contains(&header.debug_abbrev_offset().0) {
             return None;
         }
         let unit = self.dwarf.unit(header.clone()).ok()?;
         let files = unit.line_program.as_ref().map_or(0, |program| program.header().header_length() as u64);
-        self.charge(UNIT + LINE_HEADER * files).then(|| Box::new(unit))
+        self.charge(UNIT + LINE_HEADER * files).then(|| Box::new(OpenUnit { apart: self.apart(&unit), own: unit }))
+    }
+
+    /// What a skeleton is one of.
+    fn apart(&self, skeleton: &gimli::Unit<R>) -> Option<(gimli::Dwarf<R>, gimli::Unit<R>)> {
+        let (dwarf, header) = self.splits.as_ref()?.find(skeleton.dwo_id?, &self.dwarf)?;
+        let length = length_of_table(&dwarf.debug_abbrev, header.debug_abbrev_offset(), &self.allowance)?;
+        if !self.charge(UNIT + ABBREVIATION * length) {
+            return None;
+        }
+        let mut unit = dwarf.unit(header).ok()?;
+        unit.copy_relocated_attributes(skeleton);
+        Some((dwarf, unit))
     }
 }
 

@@ -133,7 +133,7 @@ impl Info {
         match value {
             AttributeValue::UnitRef(offset) => Some(Die { unit, offset: *offset }),
             AttributeValue::DebugInfoRef(offset) => {
-                let (unit, offset) = self.0.containing(*offset)?;
+                let (unit, offset) = self.0.containing(unit, *offset)?;
                 Some(Die { unit, offset })
             }
             _ => None,
@@ -198,7 +198,7 @@ impl Info {
 
     /// Whether the code of a unit covers a link address.
     pub(super) fn unit_covers(&self, index: usize, link: u64) -> bool {
-        let Some(unit) = self.unit(index) else { return false };
+        let Some(unit) = self.0.own(index) else { return false };
         let Ok(mut ranges) = unit.unit_ranges() else { return false };
         while let (true, Ok(Some(range))) = (self.0.charge(ENTRY), ranges.next()) {
             if (range.begin..range.end).contains(&link) {

@@ -245,3 +245,29 @@ fn the_idle_threads_of_a_linux_are_chosen_by_processor() {
     assert_eq!(chosen(&busy, 0, None), Err(PrintError::NoIdle));
     assert_eq!(chosen(&busy, 4, None), Err(PrintError::NoThread(4)));
 }
+
+#[test]
+fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let text =
+        "struct point { int x; long y; };\nstruct point origin = { 3, 4 };\nint main(void) { return origin.x; }\n";
+    std::fs::write(folder.path().join("one.c"), text).expect("written");
+    let run = |arguments: &[&str]| {
+        let status = std::process::Command::new("gcc").current_dir(&folder).args(arguments).status();
+        assert!(status.expect("gcc").success());
+    };
+    run(&["-g", "-gsplit-dwarf", "-c", "one.c", "-o", "one.o"]);
+    run(&["-no-pie", "one.o", "-o", "one"]);
+    let image = Arc::new(Image::open(&folder.path().join("one"), &IndexCache::none()).expect("an image"));
+    let dump = dump(&image, true);
+    let mut symbols = Symbols::new();
+    symbols.add(LoadedImage::new(image, 0, Some(PID)));
+    let (case, ram) = (dump.case(), Ram::of(&dump));
+    let space = Wanted { pid: Some(PID), ..Wanted::default() }.find(&case).expect("recorded");
+    let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
+    let parsed = Expression::parse("origin.y").expect("an expression");
+    let expression = Some(("origin.y", &parsed));
+    let report = print(subject, expression, FrameChoice::default(), LIMITS, "x").expect("printed");
+    assert_eq!(report.values.len(), 1);
+    assert_eq!(report.values[0].value.as_deref(), Some("4"), "{:?}", report.values);
+}
