@@ -7,12 +7,12 @@ use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
 use machine::addr::PageRange;
 
+use super::lines::Lines;
 use super::process::escape;
 use crate::fs::dev::split;
 use crate::mm::{AddressSpace, Backing, TAG_FILE, Vma, frames, pool};
 use crate::sched::breathe;
 use crate::task;
-use crate::task::kept::Keeping;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut out = Lines::new();
@@ -21,7 +21,7 @@ pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
         line(&mut out, &vma)?;
         breathe();
     }
-    Ok(out.text)
+    Ok(out.into_text())
 }
 
 pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -59,30 +59,7 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
         );
         out.push(text.as_bytes())?;
     }
-    Ok(out.text)
-}
-
-/// A text that is being made. That of many mappings is long: where there is no room for more, there is an error, and
-/// what it takes counts for its process.
-struct Lines {
-    text: Vec<u8>,
-    kept: Keeping,
-}
-
-impl Lines {
-    fn new() -> Self {
-        Self { text: Vec::new(), kept: Keeping::new(0) }
-    }
-
-    fn push(&mut self, more: &[u8]) -> Result<(), Errno> {
-        let before = self.text.capacity();
-        self.text.try_reserve(more.len()).map_err(|_| Errno::ENOMEM)?;
-        if self.text.capacity() != before {
-            self.kept.change(self.text.capacity());
-        }
-        self.text.extend_from_slice(more);
-        Ok(())
-    }
+    Ok(out.into_text())
 }
 
 /// The range at or above `at`, copied so that its name is made without the map's lock; moves `at` behind it.
@@ -98,9 +75,9 @@ const PAGES_PER_LOOK: usize = 4096;
 const LONGEST: usize = 1 << 21;
 
 fn line(out: &mut Lines, vma: &Vma) -> Result<(), Errno> {
-    // Many programs may do this at once.
+    // Also where there is room left in the text: many programs may do this at once.
     frames::spare()?;
-    if out.text.len() >= LONGEST {
+    if out.len() >= LONGEST {
         return Err(Errno::ENOMEM);
     }
     let right = |right, letter| if vma.prot.has(right) { letter } else { '-' };
