@@ -1,6 +1,7 @@
 //! Long texts in the making: what one takes counts for the process that makes it, and a lack of memory is an error.
 
 use alloc::vec::Vec;
+use core::fmt;
 
 use linux_abi::Errno;
 
@@ -55,4 +56,15 @@ impl Lines {
         self.kept.change(self.text.capacity());
         Ok(())
     }
+}
+
+impl fmt::Write for Lines {
+    fn write_str(&mut self, more: &str) -> fmt::Result {
+        self.push(more.as_bytes()).map_err(|_| fmt::Error)
+    }
+}
+
+/// What it means that a text takes no more.
+pub(super) fn full(_: fmt::Error) -> Errno {
+    Errno::ENOMEM
 }

@@ -8,6 +8,7 @@ mod limits;
 mod lines;
 mod locks;
 mod maps;
+mod meminfo;
 mod node;
 mod process;
 mod status;

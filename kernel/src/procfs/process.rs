@@ -12,7 +12,7 @@ use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{self, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RELATIME, Mount};
 use crate::mm::AddressSpace;
 use crate::sched::breathe;
-use crate::task::{self, creds::cap};
+use crate::task::{self, creds::cap, oom};
 
 /// The most bytes of arguments or environment shown.
 const LONGEST: u64 = 1 << 20;
@@ -90,6 +90,10 @@ pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
 pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
     target.check_access().map_err(|_| Errno::EPERM)?;
     Ok(format!("{:08x}\n", target.process()?.personality()).into_bytes())
+}
+
+pub(super) fn oom_score(target: Target) -> Result<Vec<u8>, Errno> {
+    Ok(format!("{}\n", oom::score(&*target.process()?)).into_bytes())
 }
 
 pub(super) fn oom_score_adj(target: Target) -> Result<Vec<u8>, Errno> {
