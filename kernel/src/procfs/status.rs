@@ -139,8 +139,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending.set().0 & 0x7fff_ffff);
     let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
     let (ignored, caught) = dispositions(&process);
-    let policy = thread.as_ref().map_or(Policy::Normal, |thread| thread.sched.policy());
-    let real_time = thread.as_ref().map_or(0, |thread| thread.sched.real_time_priority());
+    let (policy, real_time) = scheduling(thread.as_deref());
     let priority = if real_time > 0 { -1 - i64::from(real_time) } else { i64::from(20 + nice) };
     // Fields 3 to 52; those that are not kept (stack and instruction pointers, wait channel, swap) are 0.
     let fields: [i128; 50] = [
@@ -195,14 +194,17 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         envs.1.into(),
         0,
     ];
-    let mut rest = format!(") {}", letter(&process, thread.as_ref()));
+    out.extend_from_slice(format!(") {}", letter(&process, thread.as_ref())).as_bytes());
     for field in &fields[1..] {
-        // Writing to a string cannot fail.
-        let _ = write!(rest, " {field}");
+        out.extend_from_slice(format!(" {field}").as_bytes());
     }
-    rest.push('\n');
-    out.extend_from_slice(rest.as_bytes());
+    out.push(b'\n');
     Ok(out)
+}
+
+/// Scheduling policy and real-time priority; of a process without threads the usual ones.
+fn scheduling(thread: Option<&Thread>) -> (Policy, u8) {
+    thread.map_or((Policy::Normal, 0), |thread| (thread.sched.policy(), thread.sched.real_time_priority()))
 }
 
 pub(super) fn statm(target: Target) -> Result<Vec<u8>, Errno> {

@@ -77,7 +77,7 @@ int main(void)
     check(grew("Shmem:", shmem, 12), "Shmem grows by what is touched");
     check(grew("Cached:", cached, 12), "so does Cached");
     check(grew("Mapped:", maps, 12), "it is mapped");
-    check(grew("AnonPages:", anon, 0), "it is no private memory");
+    check(grew("AnonPages:", anon, 0), "private memory does not grow");
     need(sysinfo(&info) == 0);
     long sum = (long)((info.sharedram - shared) * info.mem_unit);
     check(sum > 10 * MIB && sum < 14 * MIB, "sysinfo says so");
