@@ -8,6 +8,8 @@
 use alloc::collections::BinaryHeap;
 use core::cmp::{Ordering, Reverse};
 
+use linux_abi::flags::process;
+
 /// What a thread does, and which queue it is in.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
@@ -60,6 +62,20 @@ pub enum Policy {
     Normal,
     /// `SCHED_IDLE`: the lightest weight there is.
     Idle,
+}
+
+impl Policy {
+    /// Linux's number for it (sched(7)).
+    #[must_use]
+    pub const fn number(self) -> i32 {
+        let number = match self {
+            Self::Normal => process::SCHED_OTHER,
+            Self::Fifo(_) => process::SCHED_FIFO,
+            Self::RoundRobin(_) => process::SCHED_RR,
+            Self::Idle => process::SCHED_IDLE,
+        };
+        number as i32
+    }
 }
 
 /// A task's scheduling parameters: its policy and its key in the order.

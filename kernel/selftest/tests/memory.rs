@@ -50,8 +50,30 @@ pub(super) fn tables() {
     assert_eq!(frame.references(), 2);
     let removed = space.unmap(to).expect("small pages");
     say!("removed {} pages, by tag {:?}", removed.pages, removed.by_tag);
+    assert_eq!(space.table_frames(), 1, "empty tables of every level are given back");
+    scattered(&space, &shared);
     drop((frame, shared, space));
     assert_eq!(settled_count(), before, "frames are lost");
+}
+
+/// Pages far from each other, unmapped and moved one by one: of the empty tables only a few stay.
+fn scattered(space: &UserSpace, shared: &Frame) {
+    const FAR: u64 = 1 << 31;
+    for far in 1..=40 {
+        assert!(space.map(page(AT + far * FAR), shared.clone(), READ).is_ok());
+    }
+    let most = space.table_frames();
+    for far in 1..=40 {
+        let (from, to) = (AT + far * FAR, AT + far * FAR + (1 << 30));
+        let one = |at| PageRange::new(at, at + PAGE_SIZE as u64).expect("a page");
+        space.move_range(one(from), one(to)).expect("the target is free");
+        assert!(space.table_frames() <= most + 2, "the tables it came from are given back");
+        assert_eq!(space.unmap(one(to)).expect("small").pages, 1);
+    }
+    say!("{} tables of {most} stay", space.table_frames());
+    assert!(space.table_frames() <= 32);
+    space.unmap(PageRange::ALL).expect("no large leaf");
+    assert_eq!(space.table_frames(), 1);
 }
 
 /// Copy-on-write: counts, who copies, who may keep.

@@ -44,8 +44,11 @@ pub(super) fn processors() {
     say!("locks exclude");
 }
 
-/// While other processors read one page of a shared space, this one exchanges it: after the exchange no processor may
-/// see the old frame, which is written with another value at once.
+/// A page with tables of its own, far from the program's.
+const FAR: u64 = 5 << 39;
+
+/// While other processors read two pages of a shared space, this one exchanges one and maps the other, whose tables
+/// come and go with it: afterwards no processor may see the old frame, which is written with another value at once.
 pub(super) fn shootdown() {
     let online = cpu::start_others();
     let space = program::space(&[0xf4]);
@@ -75,6 +78,15 @@ pub(super) fn shootdown() {
                 assert!(space.map(page(DATA), new, WRITE).is_ok());
             }
         }
+        let tables = space.table_frames();
+        let far = Frame::alloc_zeroed().expect("a frame");
+        assert!(space.map(page(FAR), far.clone(), READ).is_ok());
+        assert_eq!(space.table_frames(), tables + 3);
+        (0..1000).for_each(|_| cpu::relax());
+        let whole = PageRange::new(FAR, FAR + (2 << 20)).expect("a table's worth");
+        assert_eq!(space.unmap(whole).expect("small").pages, 1);
+        far.store_u32(0, 1);
+        assert_eq!(space.table_frames(), tables);
     }
     HAMMER.store(0, Ordering::SeqCst);
     while ACTIVE.load(Ordering::SeqCst) > 0 {
@@ -94,8 +106,10 @@ pub(super) fn work() {
     ACTIVE.fetch_add(1, Ordering::SeqCst);
     while HAMMER.load(Ordering::SeqCst) == 1 {
         // A frame is 0 as long as it is mapped.
-        if user::read::<u32>(UserAddr(DATA)) == Ok(1) {
-            STALE.fetch_add(1, Ordering::SeqCst);
+        for at in [DATA, FAR] {
+            if user::read::<u32>(UserAddr(at)) == Ok(1) {
+                STALE.fetch_add(1, Ordering::SeqCst);
+            }
         }
         ROUNDS.fetch_add(1, Ordering::Relaxed);
     }

@@ -320,10 +320,15 @@ impl PipeEnd {
             let PipeState { ring, packets, .. } = &mut *state;
             let result = packets.drain(ring, sink);
             let (rest, room) = (!state.ring.is_empty(), state.capacity - state.ring.len());
+            let pipe = &self.pipe;
+            let writer = pipe.writable.has_waiters_locked(&state);
+            let reader = rest && pipe.readable.has_waiters_locked(&state);
             drop(state);
-            self.pipe.wake_writers(room);
-            if rest {
-                self.pipe.readable.wake_next();
+            if writer {
+                pipe.wake_writers(room);
+            }
+            if reader {
+                pipe.readable.wake_next();
             }
             match result {
                 Err(Errno::EFAULT) => sink.fault_in()?,
@@ -355,8 +360,11 @@ impl PipeEnd {
                 let held = state.ring.len();
                 state.packets.push(held, source.done() - before);
             }
+            let reader = self.pipe.readable.has_waiters_locked(&state);
             drop(state);
-            self.pipe.readable.wake_one();
+            if reader {
+                self.pipe.readable.wake_one();
+            }
             match result {
                 Err(Errno::EFAULT) => source.fault_in()?,
                 Err(error) => return Err(error),

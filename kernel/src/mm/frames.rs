@@ -20,12 +20,14 @@ use super::Owner as _;
 use crate::inject::{self, Fault};
 use crate::upper::try_current;
 
-static POLICY: SpinLock<Option<Policy>> = SpinLock::new(None);
+static POLICY: Apart<SpinLock<Option<Policy>>> = Apart(SpinLock::new(None));
 /// The allocator's lock in [`machine::describe`].
-pub static FIELDS: [Entry; 1] = [Entry::address("held.frame allocator", &POLICY)];
+pub static FIELDS: [Entry; 1] = [Entry::address("held.frame allocator", &POLICY.0)];
 static TOTAL: AtomicUsize = AtomicUsize::new(0);
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 static RESERVE: AtomicUsize = AtomicUsize::new(0);
+/// Free frames that the buddy has, as its lock was last dropped.
+static READY: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 /// Free frames that are not ready.
 static WAITING: AtomicUsize = AtomicUsize::new(0);
 static LOW: AtomicBool = AtomicBool::new(false);
@@ -34,6 +36,10 @@ static LOW: AtomicBool = AtomicBool::new(false);
 const FIRST: usize = 1 << 18;
 /// Frames made ready at once later, with the allocator locked: 128 MiB.
 const STEP: usize = 1 << 15;
+
+/// Keeps what is written all the time off the cache lines of what is only read.
+#[repr(align(64))]
+struct Apart<T>(T);
 
 struct Policy {
     buddy: Buddy<'static>,
@@ -73,6 +79,12 @@ impl Policy {
         self.buddy.release(first.0 as usize, order)
     }
 
+    /// Tells the others how many frames are free.
+    #[inline]
+    fn tell(&self) {
+        READY.0.store(self.buddy.free_frames(), Ordering::Relaxed);
+    }
+
     /// Makes frames ready until more than `least` are free; `false` when there are not so many.
     #[cold]
     fn refill(&mut self, least: usize) -> bool {
@@ -93,10 +105,11 @@ pub fn start(boot: &BootInfo) {
     WAITING.store(free, Ordering::Relaxed);
     let mut policy = Policy { buddy: Buddy::new(records), free: boot.free, end };
     policy.grow(FIRST);
+    policy.tell();
     GIVEN.store(free, Ordering::Relaxed);
     TOTAL.store(boot.ram.iter().map(FrameRange::frames).sum(), Ordering::Relaxed);
     RESERVE.store((free / 24).clamp(256, 4096).min(free / 4), Ordering::Relaxed);
-    *POLICY.lock_irq() = Some(policy);
+    *POLICY.0.lock_irq() = Some(policy);
 }
 
 /// RAM in frames.
@@ -111,8 +124,7 @@ pub fn given() -> usize {
 
 /// Free frames, magazines included.
 pub fn free() -> usize {
-    let ready = POLICY.lock_irq().as_ref().map_or(0, |policy| policy.buddy.free_frames());
-    ready + waiting() + machine::frame::in_magazines()
+    READY.0.load(Ordering::Relaxed) + waiting() + machine::frame::in_magazines()
 }
 
 /// Free frames of which nothing is kept yet: they are in no block of [`try_blocks`].
@@ -148,9 +160,11 @@ pub fn room_for_files() -> Result<(), Errno> {
 }
 
 /// Whether `count` frames may go to a program that could do with fewer: what stays free is more than a sixteenth and
-/// the reserve. Large pages end long before small ones do.
+/// the reserve. Large pages end long before small ones do. What is in magazines is not looked for: their owners write
+/// there all the time.
+#[inline]
 pub fn is_plentiful(count: usize) -> bool {
-    free() > RESERVE.load(Ordering::Relaxed) + given() / 16 + count
+    READY.0.load(Ordering::Relaxed) + waiting() > RESERVE.load(Ordering::Relaxed) + given() / 16 + count
 }
 
 /// Whether programs may have as many frames as the resolution of a page fault takes: the page, its neighbours in the
@@ -170,10 +184,12 @@ fn is_privileged() -> bool {
 fn note_level(policy: &mut Policy) {
     let reserve = RESERVE.load(Ordering::Relaxed);
     let free = policy.buddy.free_frames();
+    policy.tell();
     if free < reserve - reserve / 4 {
         if !policy.refill(reserve) {
             LOW.store(true, Ordering::Relaxed);
         }
+        policy.tell();
     } else if free >= reserve - reserve / 8 && LOW.load(Ordering::Relaxed) {
         LOW.store(false, Ordering::Relaxed);
     }
@@ -181,22 +197,22 @@ fn note_level(policy: &mut Policy) {
 
 /// The holder of the allocator's lock, for dumps.
 pub fn holder() -> Option<Holder> {
-    POLICY.holder()
+    POLICY.0.holder()
 }
 
 /// Free blocks by order, if the allocator is not in use (the crash path asks).
 pub fn try_blocks() -> Option<[usize; MAX_ORDER as usize + 1]> {
-    POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.blocks())
+    POLICY.0.try_lock()?.as_ref().map(|policy| policy.buddy.blocks())
 }
 
 /// Pairs of free blocks that should be one, if the allocator is not in use (the crash path asks).
 pub fn try_unjoined() -> Option<usize> {
-    POLICY.try_lock()?.as_ref().map(|policy| policy.buddy.unjoined())
+    POLICY.0.try_lock()?.as_ref().map(|policy| policy.buddy.unjoined())
 }
 
 /// Takes frames for the machine: see [`machine::Kernel::take_frames`].
 pub fn take(out: &mut [FrameNumber]) -> usize {
-    let mut held = POLICY.lock_irq();
+    let mut held = POLICY.0.lock_irq();
     let Some(policy) = &mut *held else { return 0 };
     let reserve = RESERVE.load(Ordering::Relaxed);
     let mut taken = 0;
@@ -208,12 +224,13 @@ pub fn take(out: &mut [FrameNumber]) -> usize {
         *slot = FrameNumber(frame as u32);
         taken += 1;
     }
+    policy.tell();
     taken
 }
 
 /// Gives frames back: see [`machine::Kernel::give_frames`].
 pub fn give(frames: &[FrameNumber]) {
-    if let Some(policy) = &mut *POLICY.lock_irq() {
+    if let Some(policy) = &mut *POLICY.0.lock_irq() {
         for frame in frames {
             released(*frame, policy.release(*frame, 0));
         }
@@ -223,7 +240,7 @@ pub fn give(frames: &[FrameNumber]) {
 
 /// See [`machine::Kernel::take_block`]: also the heap's source, so the reserve is not kept from it.
 pub fn take_block(order: u8) -> Option<FrameNumber> {
-    let mut held = POLICY.lock_irq();
+    let mut held = POLICY.0.lock_irq();
     let policy = held.as_mut()?;
     let mut taken = policy.buddy.take(order);
     while taken.is_none() && policy.grow(STEP) {
@@ -235,7 +252,7 @@ pub fn take_block(order: u8) -> Option<FrameNumber> {
 
 /// Gives a block of frames back: see [`machine::Kernel::give_block`].
 pub fn give_block(first: FrameNumber, order: u8) {
-    if let Some(policy) = &mut *POLICY.lock_irq() {
+    if let Some(policy) = &mut *POLICY.0.lock_irq() {
         released(first, policy.release(first, order));
         note_level(policy);
     }

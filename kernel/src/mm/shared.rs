@@ -23,6 +23,9 @@ pub struct SharedMemory {
     mappers: ReverseMap,
 }
 
+/// Pages of all shared memory but the pool's.
+static PAGES: AtomicUsize = AtomicUsize::new(0);
+
 /// The next number of [`SharedMemory::id`].
 static NEXT_ID: AtomicU64 = AtomicU64::new(0);
 
@@ -67,7 +70,13 @@ impl SharedMemory {
         }
         let frame = Frame::alloc_zeroed().map_err(|_| Errno::ENOMEM)?;
         pages.insert(index, frame.clone());
+        PAGES.fetch_add(1, Relaxed);
         Ok(frame)
+    }
+
+    /// Pages of all shared memory; those of the pool are counted there.
+    pub fn pages() -> usize {
+        PAGES.load(Relaxed)
     }
 
     /// Pages it has.
@@ -92,6 +101,9 @@ impl SharedMemory {
         let mut rest = tail.split_off(&last);
         pages.append(&mut rest);
         drop(pages);
+        if self.pool.is_none() {
+            PAGES.fetch_sub(tail.len(), Relaxed);
+        }
         drop(tail);
     }
 }
@@ -102,6 +114,8 @@ impl Drop for SharedMemory {
         if taken > 0 {
             self.pages.get_mut().clear();
             pool::put(taken);
+        } else if self.pool.is_none() {
+            PAGES.fetch_sub(self.pages.get_mut().len(), Relaxed);
         }
     }
 }

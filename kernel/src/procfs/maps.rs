@@ -1,18 +1,22 @@
 //! `/proc/PID/maps` and `smaps`: what a process has mapped.
 
 use alloc::format;
+use alloc::string::String;
 use alloc::vec::Vec;
+use core::fmt::Write as _;
 
 use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
-use machine::addr::PageRange;
+use machine::addr::{HUGE_PAGES, PageRange};
+use machine::frame::Frame;
+use machine::space::Leaf;
 
+use super::lines::Lines;
 use super::process::escape;
 use crate::fs::dev::split;
-use crate::mm::{AddressSpace, Backing, TAG_FILE, Vma, frames, pool};
+use crate::mm::{AddressSpace, Backing, TAG_FILE, TAG_SHMEM, Vma, frames, pool};
 use crate::sched::breathe;
 use crate::task;
-use crate::task::kept::Keeping;
 
 pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut out = Lines::new();
@@ -21,7 +25,7 @@ pub(super) fn maps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
         line(&mut out, &vma)?;
         breathe();
     }
-    Ok(out.text)
+    Ok(out.into_text())
 }
 
 pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -29,59 +33,98 @@ pub(super) fn smaps(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let mut at = 0;
     while let Some(vma) = next(mm, &mut at) {
         line(&mut out, &vma)?;
-        let (mut resident, mut huge, mut of_file) = (0_u64, 0_u64, 0_u64);
+        let mut shown = Shown::default();
         let mut at = vma.start;
         while let Some(range) = PageRange::new(at, vma.end).filter(|_| at < vma.end) {
             at = mm.space.reach(range, PAGES_PER_LOOK);
             let Some(part) = PageRange::new(range.start(), at) else { break };
-            mm.space.for_each(part, &mut |_, leaf| {
-                // A huge page lies in one mapping whole.
-                resident += if leaf.huge { 2048 } else { 4 };
-                let more = if leaf.huge { 2048 } else { 0 };
-                *if leaf.prot.tag == TAG_FILE { &mut of_file } else { &mut huge } += more;
-            });
+            mm.space.for_each(part, &mut |_, leaf| shown.add(leaf));
             breathe();
         }
-        let size = vma.bytes() / 1024;
-        // Pages of the pool are no part of the resident set.
-        let (page, pooled) = if pool::is_of_pool(&vma) { (2048, core::mem::take(&mut resident)) } else { (4, 0) };
-        if page > 4 {
-            huge = 0;
+        out.push(shown.text(&vma).as_bytes())?;
+    }
+    Ok(out.into_text())
+}
+
+/// What of a range is in memory, in KiB.
+#[derive(Default)]
+struct Shown {
+    resident: u64,
+    /// Each page divided among those that show it, in bytes.
+    proportional: u64,
+    shared_clean: u64,
+    shared_dirty: u64,
+    private_clean: u64,
+    private_dirty: u64,
+    referenced: u64,
+    anonymous: u64,
+    huge: u64,
+    huge_of_file: u64,
+}
+
+impl Shown {
+    fn add(&mut self, leaf: &Leaf) {
+        // A huge page lies in one mapping whole.
+        let size = if leaf.huge { 2048 } else { 4 };
+        let anonymous = leaf.prot.tag != TAG_FILE && leaf.prot.tag != TAG_SHMEM;
+        let references = u64::from(Frame::references_to(leaf.frame).unwrap_or(1));
+        let shows = match (anonymous, leaf.huge) {
+            (true, _) => references,
+            // What a file or shared memory keeps itself shows no page; of a block it keeps all pieces.
+            (false, true) => references.saturating_sub(HUGE_PAGES as u64),
+            // A piece of a block is counted on the block: who shows this one is not known.
+            (false, false) if references >= HUGE_PAGES as u64 => 1,
+            (false, false) => references.saturating_sub(1),
+        };
+        let shows = shows.max(1);
+        let sum = match (shows > 1, leaf.dirty) {
+            (true, false) => &mut self.shared_clean,
+            (true, true) => &mut self.shared_dirty,
+            (false, false) => &mut self.private_clean,
+            (false, true) => &mut self.private_dirty,
+        };
+        *sum += size;
+        self.resident += size;
+        self.proportional += size * 1024 / shows;
+        self.referenced += if leaf.accessed { size } else { 0 };
+        self.anonymous += if anonymous { size } else { 0 };
+        if leaf.huge {
+            *if leaf.prot.tag == TAG_FILE { &mut self.huge_of_file } else { &mut self.huge } += size;
+        }
+    }
+
+    fn text(mut self, vma: &Vma) -> String {
+        let (mut page, mut pooled) = (4, 0);
+        if pool::is_of_pool(vma) {
+            // Pages of the pool are no part of the resident set.
+            (page, pooled) = (2048, self.resident);
+            self = Self::default();
         }
         let [pool_shared, pool_private] = if vma.flags.has(VmaFlags::SHARED) { [pooled, 0] } else { [0, pooled] };
-        let text = format!(
-            "Size:           {size:8} kB\nKernelPageSize: {page:8} kB\nMMUPageSize:    {page:8} kB\n\
-             Rss:            {resident:8} kB\nPss:            {resident:8} kB\nShared_Clean:          0 kB\n\
-             Shared_Dirty:          0 kB\nPrivate_Clean:         0 kB\nPrivate_Dirty:  {resident:8} kB\n\
-             Referenced:     {resident:8} kB\nAnonymous:             0 kB\nAnonHugePages:  {huge:8} kB\n\
-             FilePmdMapped:  {of_file:8} kB\n\
-             Shared_Hugetlb: {pool_shared:8} kB\nPrivate_Hugetlb:{pool_private:8} kB\nSwap:                  0 kB\n"
-        );
-        out.push(text.as_bytes())?;
-    }
-    Ok(out.text)
-}
-
-/// A text that is being made. That of many mappings is long: where there is no room for more, there is an error, and
-/// what it takes counts for its process.
-struct Lines {
-    text: Vec<u8>,
-    kept: Keeping,
-}
-
-impl Lines {
-    fn new() -> Self {
-        Self { text: Vec::new(), kept: Keeping::new(0) }
-    }
-
-    fn push(&mut self, more: &[u8]) -> Result<(), Errno> {
-        let before = self.text.capacity();
-        self.text.try_reserve(more.len()).map_err(|_| Errno::ENOMEM)?;
-        if self.text.capacity() != before {
-            self.kept.change(self.text.capacity());
+        let rows = [
+            ("Size", vma.bytes() / 1024),
+            ("KernelPageSize", page),
+            ("MMUPageSize", page),
+            ("Rss", self.resident),
+            ("Pss", self.proportional / 1024),
+            ("Shared_Clean", self.shared_clean),
+            ("Shared_Dirty", self.shared_dirty),
+            ("Private_Clean", self.private_clean),
+            ("Private_Dirty", self.private_dirty),
+            ("Referenced", self.referenced),
+            ("Anonymous", self.anonymous),
+            ("AnonHugePages", self.huge),
+            ("FilePmdMapped", self.huge_of_file),
+            ("Shared_Hugetlb", pool_shared),
+            ("Private_Hugetlb", pool_private),
+            ("Swap", 0),
+        ];
+        let mut text = String::new();
+        for (name, value) in rows {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{:<16}{value:8} kB", format!("{name}:"));
         }
-        self.text.extend_from_slice(more);
-        Ok(())
+        text
     }
 }
 
@@ -98,9 +141,9 @@ const PAGES_PER_LOOK: usize = 4096;
 const LONGEST: usize = 1 << 21;
 
 fn line(out: &mut Lines, vma: &Vma) -> Result<(), Errno> {
-    // Many programs may do this at once.
+    // Also where there is room left in the text: many programs may do this at once.
     frames::spare()?;
-    if out.text.len() >= LONGEST {
+    if out.len() >= LONGEST {
         return Err(Errno::ENOMEM);
     }
     let right = |right, letter| if vma.prot.has(right) { letter } else { '-' };

@@ -5,8 +5,10 @@
 //! holds only ids; the process is looked up at each use, so a node of one that ended answers ENOENT or ESRCH.
 
 mod limits;
+mod lines;
 mod locks;
 mod maps;
+mod meminfo;
 mod node;
 mod process;
 mod status;

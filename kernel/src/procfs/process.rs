@@ -6,11 +6,13 @@ use alloc::vec::Vec;
 use linux_abi::Errno;
 use machine::addr::{PAGE_SIZE, UserAddr};
 
+use super::lines::Lines;
 use super::{Target, system};
 use crate::fs::inode::LinkTarget;
 use crate::fs::mount::{self, MS_NODEV, MS_NOEXEC, MS_NOSUID, MS_RELATIME, Mount};
 use crate::mm::AddressSpace;
-use crate::task::{self, creds::cap};
+use crate::sched::breathe;
+use crate::task::{self, creds::cap, oom};
 
 /// The most bytes of arguments or environment shown.
 const LONGEST: u64 = 1 << 20;
@@ -24,12 +26,12 @@ pub(super) fn own_link(thread: bool) -> LinkTarget {
 pub(super) fn command_line(target: Target) -> Result<Vec<u8>, Errno> {
     let Some(mm) = target.thread().ok().and_then(|thread| thread.mm()) else { return Ok(Vec::new()) };
     let (start, end) = mm.lock().args;
-    Ok(read_memory(&mm, start, end))
+    read_memory(&mm, start, end)
 }
 
 pub(super) fn environment(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
     let (start, end) = mm.lock().envs;
-    Ok(read_memory(mm, start, end))
+    read_memory(mm, start, end)
 }
 
 pub(super) fn auxv(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
@@ -38,20 +40,19 @@ pub(super) fn auxv(mm: &AddressSpace) -> Result<Vec<u8>, Errno> {
 }
 
 /// Bytes of another process's memory, as far as they are present.
-fn read_memory(mm: &AddressSpace, start: u64, end: u64) -> Vec<u8> {
+fn read_memory(mm: &AddressSpace, start: u64, end: u64) -> Result<Vec<u8>, Errno> {
     let end = end.min(start.saturating_add(LONGEST));
-    let mut out = Vec::new();
+    let mut out = Lines::new();
     let mut at = start;
     while at < end {
         let Some((frame, _)) = UserAddr(at).page().and_then(|page| mm.space.frame(page)) else { break };
         let offset = (at % PAGE_SIZE as u64) as usize;
         let count = (PAGE_SIZE - offset).min((end - at) as usize);
-        let done = out.len();
-        out.resize(done + count, 0);
-        frame.read(offset, &mut out[done..]);
+        frame.read(offset, out.room(count)?);
         at += count as u64;
+        breathe();
     }
-    out
+    Ok(out.into_text())
 }
 
 pub(super) fn comm(target: Target) -> Result<Vec<u8>, Errno> {
@@ -89,6 +90,10 @@ pub(super) fn exe(target: Target) -> Result<LinkTarget, Errno> {
 pub(super) fn personality(target: Target) -> Result<Vec<u8>, Errno> {
     target.check_access().map_err(|_| Errno::EPERM)?;
     Ok(format!("{:08x}\n", target.process()?.personality()).into_bytes())
+}
+
+pub(super) fn oom_score(target: Target) -> Result<Vec<u8>, Errno> {
+    Ok(format!("{}\n", oom::score(&*target.process()?)).into_bytes())
 }
 
 pub(super) fn oom_score_adj(target: Target) -> Result<Vec<u8>, Errno> {
@@ -171,34 +176,39 @@ fn mount_point_of(mount: &Mount) -> Vec<u8> {
 }
 
 pub(super) fn mounts(_target: Target) -> Result<Vec<u8>, Errno> {
-    let mut out = Vec::new();
+    let mut out = Lines::new();
     for mount in mount::all() {
+        let mut line = Vec::new();
         let source = if mount.source.is_empty() { b"none" } else { &mount.source[..] };
-        escape(&mut out, source, SEPARATORS);
-        out.push(b' ');
-        escape(&mut out, &mount_point_of(&mount), SEPARATORS);
-        out.extend_from_slice(format!(" {} ", mount.fs.kind()).as_bytes());
-        out.extend_from_slice(&flags_of(&mount));
-        out.extend_from_slice(&mount.fs.options());
-        out.extend_from_slice(b" 0 0\n");
+        escape(&mut line, source, SEPARATORS);
+        line.push(b' ');
+        escape(&mut line, &mount_point_of(&mount), SEPARATORS);
+        line.extend_from_slice(format!(" {} ", mount.fs.kind()).as_bytes());
+        line.extend_from_slice(&flags_of(&mount));
+        line.extend_from_slice(&mount.fs.options());
+        line.extend_from_slice(b" 0 0\n");
+        out.push(&line)?;
+        breathe();
     }
-    Ok(out)
+    Ok(out.into_text())
 }
 
 pub(super) fn mountinfo(_target: Target) -> Result<Vec<u8>, Errno> {
-    let mut out = Vec::new();
+    let mut out = Lines::new();
     for mount in mount::all() {
         let parent = mount.mounted_at().map_or(mount.id, |at| at.mount.id);
         let (major, minor) = crate::fs::dev::split(mount.fs.dev());
-        out.extend_from_slice(format!("{} {parent} {major}:{minor} / ", mount.id).as_bytes());
-        escape(&mut out, &mount_point_of(&mount), SEPARATORS);
-        out.push(b' ');
-        out.extend_from_slice(&flags_of(&mount));
-        out.extend_from_slice(format!(" - {} ", mount.fs.kind()).as_bytes());
-        escape(&mut out, if mount.source.is_empty() { b"none" } else { &mount.source }, SEPARATORS);
-        out.extend_from_slice(if mount.is_read_only() { b" ro" } else { b" rw" });
-        out.extend_from_slice(&mount.fs.options());
-        out.push(b'\n');
+        let mut line = format!("{} {parent} {major}:{minor} / ", mount.id).into_bytes();
+        escape(&mut line, &mount_point_of(&mount), SEPARATORS);
+        line.push(b' ');
+        line.extend_from_slice(&flags_of(&mount));
+        line.extend_from_slice(format!(" - {} ", mount.fs.kind()).as_bytes());
+        escape(&mut line, if mount.source.is_empty() { b"none" } else { &mount.source }, SEPARATORS);
+        line.extend_from_slice(if mount.is_read_only() { b" ro" } else { b" rw" });
+        line.extend_from_slice(&mount.fs.options());
+        line.push(b'\n');
+        out.push(&line)?;
+        breathe();
     }
-    Ok(out)
+    Ok(out.into_text())
 }

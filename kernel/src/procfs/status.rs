@@ -1,17 +1,18 @@
 //! The state of a process: `stat`, `statm` and `status` (proc(5)).
 
 use alloc::format;
-use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt::Write as _;
 use core::sync::atomic::Ordering::Relaxed;
 
+use kernel_logic::runqueue::Policy;
 use kernel_logic::signal::{SIG_DFL, SIG_IGN};
-use kernel_logic::vma::VmaFlags;
+use kernel_logic::vma::{Prot, VmaFlags};
 use linux_abi::Errno;
 
-use super::Target;
-use crate::mm::AddressSpace;
+use super::lines::Lines;
+use super::{Target, lines};
+use crate::mm::{AddressSpace, page_down, page_up};
 use crate::task::access::{self, By};
 use crate::task::account::Kind;
 use crate::task::clock;
@@ -29,6 +30,8 @@ struct Sizes {
     data: u64,
     stack: u64,
     code: u64,
+    /// Code besides the program's own.
+    libraries: u64,
     locked: u64,
     /// Page tables but the root.
     tables: u64,
@@ -42,14 +45,18 @@ fn sizes(mm: Option<&AddressSpace>) -> Sizes {
         let pages = vma.bytes() / 4096;
         if vma.flags.has(VmaFlags::STACK) {
             sizes.stack += pages;
-        } else if vma.prot.has(kernel_logic::vma::Prot::WRITE) && !vma.flags.has(VmaFlags::SHARED) {
+        } else if vma.prot.has(Prot::WRITE) && !vma.flags.has(VmaFlags::SHARED) {
             sizes.data += pages;
         }
         if vma.flags.has(VmaFlags::LOCKED) {
             sizes.locked += pages;
         }
+        if vma.prot.has(Prot::EXEC) && !vma.prot.has(Prot::WRITE) && !vma.flags.has(VmaFlags::STACK) {
+            sizes.libraries += pages;
+        }
     }
-    sizes.code = (map.code.1 - map.code.0).div_ceil(4096);
+    sizes.code = page_up(map.code.1).unwrap_or(map.code.1).saturating_sub(page_down(map.code.0)) / 4096;
+    sizes.libraries = sizes.libraries.saturating_sub(sizes.code);
     drop(map);
     sizes.resident = mm.resident();
     sizes.tables = (mm.space.table_frames() as u64).saturating_sub(1);
@@ -131,6 +138,9 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
     let faults = usage.minor_faults + thread.as_ref().map_or(0, |thread| thread.minor_faults.load(Relaxed));
     let pending = thread.as_ref().map_or(0, |thread| thread.signals.pending.set().0 & 0x7fff_ffff);
     let blocked = thread.as_ref().map_or(0, |thread| thread.signals.blocked().0 & 0x7fff_ffff);
+    let (ignored, caught) = dispositions(&process);
+    let (policy, real_time) = scheduling(thread.as_deref());
+    let priority = if real_time > 0 { -1 - i64::from(real_time) } else { i64::from(20 + nice) };
     // Fields 3 to 52; those that are not kept (stack and instruction pointers, wait channel, swap) are 0.
     let fields: [i128; 50] = [
         0,
@@ -148,7 +158,7 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         ticks(system).into(),
         ticks(of_children.user).into(),
         ticks(of_children.system).into(),
-        (20 + nice).into(),
+        priority.into(),
         nice.into(),
         process.threads.count() as i128,
         0,
@@ -163,15 +173,15 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         0,
         pending.into(),
         blocked.into(),
-        0,
-        0,
+        (ignored & 0x7fff_ffff).into(),
+        (caught & 0x7fff_ffff).into(),
         0,
         0,
         0,
         17,
         thread.as_ref().map_or(0, |thread| thread.sched.cpu().0).into(),
-        0,
-        0,
+        real_time.into(),
+        policy.number().into(),
         0,
         0,
         0,
@@ -184,14 +194,17 @@ pub(super) fn stat(target: Target) -> Result<Vec<u8>, Errno> {
         envs.1.into(),
         0,
     ];
-    let mut rest = format!(") {}", letter(&process, thread.as_ref()));
+    out.extend_from_slice(format!(") {}", letter(&process, thread.as_ref())).as_bytes());
     for field in &fields[1..] {
-        // Writing to a string cannot fail.
-        let _ = write!(rest, " {field}");
+        out.extend_from_slice(format!(" {field}").as_bytes());
     }
-    rest.push('\n');
-    out.extend_from_slice(rest.as_bytes());
+    out.push(b'\n');
     Ok(out)
+}
+
+/// Scheduling policy and real-time priority; of a process without threads the usual ones.
+fn scheduling(thread: Option<&Thread>) -> (Policy, u8) {
+    thread.map_or((Policy::Normal, 0), |thread| (thread.sched.policy(), thread.sched.real_time_priority()))
 }
 
 pub(super) fn statm(target: Target) -> Result<Vec<u8>, Errno> {
@@ -205,28 +218,29 @@ pub(super) fn statm(target: Target) -> Result<Vec<u8>, Errno> {
 pub(super) fn status(target: Target) -> Result<Vec<u8>, Errno> {
     let process = target.process()?;
     let thread = target.thread().ok();
-    let mut named = b"Name:\t".to_vec();
+    let mut name = b"Name:\t".to_vec();
     for byte in comm_of(thread.as_ref()) {
         // A newline in a name begins no line.
         match byte {
-            b'\n' => named.extend_from_slice(b"\\n"),
-            b'\\' => named.extend_from_slice(b"\\\\"),
-            _ => named.push(byte),
+            b'\n' => name.extend_from_slice(b"\\n"),
+            b'\\' => name.extend_from_slice(b"\\\\"),
+            _ => name.push(byte),
         }
     }
-    let mut out = String::from("\n");
-    // Writing to a string cannot fail.
-    let _ = identity(&mut out, target, &process, thread.as_ref());
+    name.push(b'\n');
+    // The list of groups may be long.
+    let mut out = Lines::new();
+    out.push(&name)?;
+    identity(&mut out, target, &process, thread.as_ref()).map_err(lines::full)?;
     let mm = thread.as_ref().and_then(|thread| thread.mm());
     if let Some(mm) = &mm {
-        let _ = memory(&mut out, &sizes(Some(mm)));
+        memory(&mut out, &sizes(Some(mm))).map_err(lines::full)?;
     }
-    let _ = signals(&mut out, &process, thread.as_ref());
-    named.extend_from_slice(out.as_bytes());
-    Ok(named)
+    signals(&mut out, &process, thread.as_ref()).map_err(lines::full)?;
+    Ok(out.into_text())
 }
 
-fn identity(out: &mut String, target: Target, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
+fn identity(out: &mut Lines, target: Target, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
     let letter = letter(process, thread);
     let word = match letter {
         'R' => "running",
@@ -253,7 +267,7 @@ fn identity(out: &mut String, target: Target, process: &Process, thread: Option<
     Ok(())
 }
 
-fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
+fn memory(out: &mut Lines, sizes: &Sizes) -> core::fmt::Result {
     let rows = [
         ("VmPeak", sizes.total),
         ("VmSize", sizes.total),
@@ -267,7 +281,7 @@ fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
         ("VmData", sizes.data),
         ("VmStk", sizes.stack),
         ("VmExe", sizes.code),
-        ("VmLib", 0),
+        ("VmLib", sizes.libraries),
         ("VmPTE", sizes.tables),
         ("VmSwap", 0),
     ];
@@ -277,7 +291,8 @@ fn memory(out: &mut String, sizes: &Sizes) -> core::fmt::Result {
     Ok(())
 }
 
-fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
+/// The signals that a process ignores, and those that it has handlers for.
+fn dispositions(process: &Process) -> (u64, u64) {
     let (mut ignored, mut caught) = (0_u64, 0_u64);
     for signal in 1..=64_u8 {
         let handler = process.signals.action(signal).handler;
@@ -288,6 +303,11 @@ fn signals(out: &mut String, process: &Process, thread: Option<&ThreadRef>) -> c
             _ => caught |= bit,
         }
     }
+    (ignored, caught)
+}
+
+fn signals(out: &mut Lines, process: &Process, thread: Option<&ThreadRef>) -> core::fmt::Result {
+    let (ignored, caught) = dispositions(process);
     writeln!(out, "Threads:\t{}", process.threads.count())?;
     let queued = thread.map_or(0, |thread| thread.creds.with(|creds| creds.account.sum(Kind::Signals)));
     writeln!(out, "SigQ:\t{queued}/{}", process.limit(resource::SIGPENDING))?;

@@ -12,13 +12,13 @@ use machine::time::now;
 
 use super::{Crash, Target};
 use crate::fs::dev::kmsg::Writing;
-use crate::fs::headers;
 use crate::fs::inode::LinkTarget;
 use crate::fs::slots;
 use crate::ipc::{charge, epoll};
-use crate::mm::{TAG_ANON, TAG_FILE, frames, huge, image, pool, prefault, template};
+use crate::mm::{image, pool, prefault};
 use crate::options::level;
-use crate::task::{clock, limits, tree};
+use crate::task::process::family;
+use crate::task::{limits, tree};
 use crate::upper::Kwab;
 use crate::uts::{
     self, RELEASE, VERSION, domain_name as domain, host_name as host, set_domain_name as set_domain,
@@ -238,94 +238,9 @@ pub(super) fn cpuinfo(_: Target) -> Text {
     Ok(out.into_bytes())
 }
 
-pub(super) fn meminfo(_: Target) -> Text {
-    let kib = |pages: usize| pages * 4;
-    let (total, free) = (kib(frames::total()), kib(frames::free()));
-    let heap = machine::heap::usage();
-    let unused = heap.held - heap.used;
-    let stacks = tree::thread_count() * machine::thread::KERNEL_STACK_SIZE;
-    let idle_stacks = machine::thread::idle_stack_bytes();
-    let mut out = String::new();
-    let leaves = machine::space::huge_leaves().0;
-    let huge = |tag: u8| kib(leaves[usize::from(tag)] * machine::addr::HUGE_PAGES);
-    let rows: [(&str, usize); 24] = [
-        ("MemTotal", total),
-        ("MemFree", free),
-        ("MemAvailable", free + (unused + idle_stacks) / 1024),
-        ("Buffers", 0),
-        ("Cached", 0),
-        ("SwapCached", 0),
-        ("Active", total - free),
-        ("Inactive", 0),
-        ("Unevictable", 0),
-        ("Mlocked", 0),
-        ("SwapTotal", 0),
-        ("SwapFree", 0),
-        ("Dirty", 0),
-        ("Writeback", 0),
-        ("AnonPages", 0),
-        ("Mapped", 0),
-        ("Shmem", 0),
-        ("Slab", heap.held / 1024),
-        ("SReclaimable", unused / 1024),
-        ("SUnreclaim", heap.used / 1024),
-        ("KernelStack", (stacks + idle_stacks) / 1024),
-        ("CommitLimit", total / 2),
-        ("AnonHugePages", huge(TAG_ANON)),
-        ("FilePmdMapped", huge(TAG_FILE)),
-    ];
-    for (name, value) in rows {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "{:<16}{value:8} kB", format!("{name}:"));
-    }
-    let pool = pool::counts();
-    let pages = [("Total", pool.total), ("Free", pool.free), ("Rsvd", pool.reserved), ("Surp", pool.surplus)];
-    for (name, value) in pages {
-        let _ = writeln!(out, "{:<16}{value:8}", format!("HugePages_{name}:"));
-    }
-    for (name, value) in [("Hugepagesize", 1), ("Hugetlb", pool.total)] {
-        let _ = writeln!(out, "{:<16}{:8} kB", format!("{name}:"), kib(value * machine::addr::HUGE_PAGES));
-    }
-    Ok(out.into_bytes())
-}
-
-pub(super) fn vmstat(_: Target) -> Text {
-    let ((leaves, splits), [faults, fallbacks, collapses]) = (machine::space::huge_leaves(), huge::counts());
-    let mut text = format!(
-        "nr_free_pages {}\nnr_anon_transparent_hugepages {}\npgpgin 0\npgpgout 0\npswpin 0\npswpout 0\n\
-         thp_fault_alloc {faults}\nthp_fault_fallback {fallbacks}\nthp_collapse_alloc {collapses}\n\
-         thp_split_pmd {splits}\n",
-        frames::free(),
-        leaves[usize::from(TAG_ANON)],
-    );
-    // Writing to a string cannot fail.
-    for (name, count) in template::counts() {
-        let _ = writeln!(text, "exec_template_{name} {count}");
-    }
-    let (prepared, waiting) = machine::frame::prepared();
-    let _ = writeln!(text, "idle_zeroed {prepared}\nidle_zeroed_waiting {waiting}");
-    for (name, count) in image::counts() {
-        let _ = writeln!(text, "exec_image_{name} {count}");
-    }
-    for (name, count) in headers::counts() {
-        let _ = writeln!(text, "exec_headers_{name} {count}");
-    }
-    Ok(text.into_bytes())
-}
-
-/// Busy and idle time of all processors together, in nanoseconds.
-fn busy_and_idle() -> (u64, u64) {
-    let mut busy = 0;
-    for process in tree::all_processes() {
-        busy += clock::process_time(&process);
-    }
-    let all = now() * processors().count() as u64;
-    (busy.min(all), all.saturating_sub(busy))
-}
-
 pub(super) fn uptime(_: Target) -> Text {
     let hundredths = |nanos: u64| (nanos / 1_000_000_000, nanos / 10_000_000 % 100);
-    let ((up, up_rest), (idle, idle_rest)) = (hundredths(now()), hundredths(busy_and_idle().1));
+    let ((up, up_rest), (idle, idle_rest)) = (hundredths(now()), hundredths(processors().map(idle_time).sum()));
     Ok(format!("{up}.{up_rest:02} {idle}.{idle_rest:02}\n").into_bytes())
 }
 
@@ -338,22 +253,36 @@ pub(super) fn loadavg(_: Target) -> Text {
     Ok(format!("{one} {five} {fifteen} {running}/{} {}\n", tree::thread_count(), tree::last_pid()).into_bytes())
 }
 
-pub(super) fn stat(_: Target) -> Text {
-    let (busy, idle) = busy_and_idle();
+/// How long a processor has been idle.
+fn idle_time(number: u32) -> u64 {
+    sched::idle_time(machine::cpu::CpuId(number))
+}
+
+/// A line of `/proc/stat`: user, nice, system and idle time, and six kinds that there are not.
+fn processor_line(out: &mut String, name: &str, [user, system, idle]: [u64; 3]) {
     let ticks = time::to_ticks;
-    let count = processors().count() as u64;
-    let mut out = format!("cpu  {} 0 0 {} 0 0 0 0 0 0\n", ticks(busy), ticks(idle));
+    // Writing to a string cannot fail.
+    let _ = writeln!(out, "{name} {} 0 {} {} 0 0 0 0 0 0", ticks(user), ticks(system), ticks(idle));
+}
+
+pub(super) fn stat(_: Target) -> Text {
+    let mut all = [0; 3];
+    let mut lines = String::new();
     for number in processors() {
-        // Writing to a string cannot fail.
-        let _ = writeln!(out, "cpu{number} {} 0 0 {} 0 0 0 0 0 0", ticks(busy / count), ticks(idle / count));
+        let times = sched::times(machine::cpu::CpuId(number));
+        all.iter_mut().zip(times).for_each(|(sum, time)| *sum += time);
+        processor_line(&mut lines, &format!("cpu{number}"), times);
     }
+    let mut out = String::new();
+    processor_line(&mut out, "cpu ", all);
+    out.push_str(&lines);
     let switches: u64 = processors().map(|number| sched::of(machine::cpu::CpuId(number)).switches.load(Relaxed)).sum();
     let boot = machine::time::wall_at_boot() / 1_000_000_000;
     let _ = write!(
         out,
         "intr 0\nctxt {switches}\nbtime {boot}\nprocesses {}\nprocs_running {}\nprocs_blocked 0\n\
          softirq 0 0 0 0 0 0 0 0 0 0 0\n",
-        tree::last_pid(),
+        family::made(),
         sched::runnable().max(1)
     );
     Ok(out.into_bytes())

@@ -1,7 +1,7 @@
 //! The tables of `/proc`: names, modes and functions of its files.
 
 use super::What::{AtOpen, Constant, Control, DescriptorInfo, Descriptors, Directory, File, Link, Memory, Threads};
-use super::{Offset, ProcEntry, limits, locks, maps, process, status, system, watchdogs};
+use super::{Offset, ProcEntry, limits, locks, maps, meminfo, process, status, system, watchdogs};
 
 const fn dir(name: &'static str, entries: &'static [ProcEntry]) -> ProcEntry {
     ProcEntry { name, mode: 0o555, what: Directory(entries) }
@@ -59,7 +59,7 @@ pub(super) const ROOT: &[ProcEntry] = &[
     private("kwab", system::live_dump),
     private("kwab-locks", locks::contended),
     file("loadavg", system::loadavg),
-    file("meminfo", system::meminfo),
+    file("meminfo", meminfo::meminfo),
     file("modules", |_| Ok(alloc::vec::Vec::new())),
     file("partitions", |_| Ok(b"major minor  #blocks  name\n\n".to_vec())),
     file("stat", system::stat),
@@ -71,7 +71,7 @@ pub(super) const ROOT: &[ProcEntry] = &[
     file("swaps", |_| Ok(b"Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority\n".to_vec())),
     file("uptime", system::uptime),
     file("version", system::version),
-    file("vmstat", system::vmstat),
+    file("vmstat", meminfo::vmstat),
     link("mounts", |_| Ok(system::text_link("self/mounts"))),
     link("net", |_| Ok(system::text_link("self/net"))),
     link("self", |_| Ok(process::own_link(false))),
@@ -174,7 +174,7 @@ pub(super) const PROCESS: &[ProcEntry] = &[
     file("mountinfo", process::mountinfo),
     file("mounts", process::mounts),
     dir("net", NET),
-    file("oom_score", |_| Ok(b"0\n".to_vec())),
+    file("oom_score", process::oom_score),
     control("oom_score_adj", process::oom_score_adj, process::set_oom_score_adj),
     private("personality", process::personality),
     link("root", process::root),

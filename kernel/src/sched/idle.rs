@@ -33,12 +33,15 @@ pub fn run_idle() -> ! {
         super::start(first.clone());
     }
     super::arm_by(here(), machine::time::now() + HEARTBEAT);
+    here().idles.store(true, Ordering::Relaxed);
     loop {
         cpu::take_work();
         run_due(here());
         if placement::has_work() || steal_possible() {
             flight::idle_exit();
+            here().idles.store(false, Ordering::Relaxed);
             schedule();
+            here().idles.store(true, Ordering::Relaxed);
         }
         placement::set_idle(true);
         // One at a time: what comes meanwhile waits for the clearing of a page at most.

@@ -80,6 +80,8 @@ pub struct Cpu {
     /// How many are queued; readable without the lock.
     queued: AtomicU32,
     idle: Once<ThreadRef>,
+    /// Its idle thread runs, also while it looks for something to do.
+    idles: AtomicBool,
     /// A thread with precedence is queued: give way at the next scheduling point.
     resched: AtomicBool,
     /// The timer expired.
@@ -92,6 +94,11 @@ pub struct Cpu {
     pub timers: SpinLock<Timers<Action>>,
     /// Thread switches so far.
     pub switches: AtomicU64,
+    /// Nanoseconds in the kernel, as far as samples say.
+    system: AtomicU64,
+    /// The most idle time and the most user time that were told of it.
+    idled: AtomicU64,
+    in_user: AtomicU64,
     /// The queue's virtual time, readable without the lock.
     clock: AtomicU64,
     /// The running thread's virtual runtime when its turn began; [`NO_TURN`] if it has none.
@@ -115,6 +122,10 @@ impl Cpu {
             queue: SpinLock::new(RunQueue::new()),
             queued: AtomicU32::new(0),
             idle: Once::new(),
+            idles: AtomicBool::new(false),
+            system: AtomicU64::new(0),
+            idled: AtomicU64::new(0),
+            in_user: AtomicU64::new(0),
             resched: AtomicBool::new(false),
             timer_due: AtomicBool::new(false),
             console_due: AtomicBool::new(false),
@@ -137,6 +148,25 @@ pub fn here() -> &'static Cpu {
 /// The scheduling state of another processor.
 pub fn of(cpu: CpuId) -> &'static Cpu {
     CPUS.of(cpu)
+}
+
+/// Nanoseconds that a processor has been idle: never less than what was told before.
+pub fn idle_time(cpu: CpuId) -> Nanos {
+    let Some(thread) = of(cpu).idle.get() else { return 0 };
+    // In this order: a turn that ends meanwhile is missing, not counted twice.
+    let ran = thread.sched().ran.load(Ordering::SeqCst);
+    let since = thread.sched().since.load(Ordering::SeqCst);
+    let idles = of(cpu).idles.load(Ordering::SeqCst);
+    let told = ran + if idles { now().saturating_sub(since) } else { 0 };
+    of(cpu).idled.fetch_max(told, Ordering::Relaxed).max(told)
+}
+
+/// Nanoseconds that a processor has spent in user mode, in the kernel by samples of the timer, and idle. None is ever
+/// less than before: what was told as user time and turns out to be the kernel's counts in both.
+pub fn times(cpu: CpuId) -> [Nanos; 3] {
+    let (system, idle) = (of(cpu).system.load(Ordering::Relaxed), idle_time(cpu));
+    let user = now().saturating_sub(system + idle);
+    [of(cpu).in_user.fetch_max(user, Ordering::Relaxed).max(user), system, idle]
 }
 
 /// Number of threads that run or wait to, for the load average.

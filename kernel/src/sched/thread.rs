@@ -298,9 +298,11 @@ impl Split {
         (self.user.load(Ordering::Relaxed), self.system.load(Ordering::Relaxed))
     }
 
-    pub(super) fn note(&self, total: Nanos, user: bool) {
+    /// Accounts what has run since the last look to the one mode. Returns how much that is.
+    pub(super) fn note(&self, total: Nanos, user: bool) -> Nanos {
         let fresh = total.saturating_sub(self.seen.fetch_max(total, Ordering::Relaxed));
         let side = if user { &self.user } else { &self.system };
         side.fetch_add(fresh, Ordering::Relaxed);
+        fresh
     }
 }

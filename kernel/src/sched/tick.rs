@@ -10,7 +10,7 @@ use core::sync::atomic::Ordering;
 use machine::cpu;
 use machine::time::{Nanos, now};
 
-use super::{Cpu, Schedulable as _, arm_by};
+use super::{Cpu, Schedulable as _, arm_by, here};
 use crate::upper::{Task, current, try_current};
 
 /// Time between two looks, in nanoseconds.
@@ -21,7 +21,11 @@ pub(super) fn sample() {
     if let Some(me) = try_current()
         && !me.sched().idle
     {
-        me.sched().split.note(me.sched().run_time(), machine::irq::interrupted_user());
+        let user = machine::irq::interrupted_user();
+        let fresh = me.sched().split.note(me.sched().run_time(), user);
+        if !user {
+            here().system.fetch_add(fresh, Ordering::Relaxed);
+        }
     }
 }
 

@@ -55,15 +55,6 @@ fn target(call: &Call<'_>) -> Result<ThreadRef, Errno> {
     }
 }
 
-fn policy_number(policy: Policy) -> i32 {
-    match policy {
-        Policy::Normal => SCHED_OTHER,
-        Policy::Fifo(_) => SCHED_FIFO,
-        Policy::RoundRobin(_) => SCHED_RR,
-        Policy::Idle => SCHED_IDLE,
-    }
-}
-
 fn priority_of(policy: Policy) -> i32 {
     match policy {
         Policy::Fifo(priority) | Policy::RoundRobin(priority) => i32::from(priority),
@@ -101,7 +92,7 @@ fn apply(call: &Call<'_>, thread: &Task, policy: Policy, resets: bool) -> SysRes
     let bound = thread.process.limit(resource::RTPRIO);
     let now = thread.sched.policy();
     let (priority, before) = (priority_of(policy), priority_of(now));
-    let becomes = priority > 0 && policy_number(policy) != policy_number(now) && bound == 0;
+    let becomes = priority > 0 && policy.number() != now.number() && bound == 0;
     let raises = priority > before && priority as u64 > bound;
     // Leaving SCHED_IDLE is a lower nice value by another name.
     let leaves_idle = now == Policy::Idle && policy != now && thread.sched.nice() < nice_floor(thread);
@@ -127,7 +118,7 @@ fn param(call: &Call<'_>, index: usize) -> Result<UserPtr<i32>, Errno> {
 fn sched_setparam(call: &mut Call<'_>) -> SysResult {
     let priority = param(call, 1)?.read()?;
     let thread = target(call)?;
-    let policy = make_policy(policy_number(thread.sched.policy()), priority)?;
+    let policy = make_policy(thread.sched.policy().number(), priority)?;
     apply(call, &thread, policy, thread.sched.reset_on_fork.load(Ordering::Relaxed))
 }
 
@@ -194,7 +185,7 @@ fn sched_setattr(call: &mut Call<'_>) -> SysResult {
         return Err(Errno::EINVAL);
     }
     let now = thread.sched.policy();
-    let number = if flags & FLAG_KEEP_POLICY != 0 { policy_number(now) } else { policy };
+    let number = if flags & FLAG_KEEP_POLICY != 0 { now.number() } else { policy };
     let priority = if flags & FLAG_KEEP_PARAMS != 0 { priority_of(now) } else { priority };
     let chosen = make_policy(number & !RESET_ON_FORK, priority)?;
     permit(call, &thread)?;
@@ -227,7 +218,7 @@ fn sched_getattr(call: &mut Call<'_>) -> SysResult {
     let flags = u64::from(thread.sched.reset_on_fork.load(Ordering::Relaxed));
     let nice = if policy == Policy::Normal { thread.sched.nice() as u32 } else { 0 };
     let words = [
-        length | (policy_number(policy) as u64) << 32,
+        length | (policy.number() as u64) << 32,
         flags,
         u64::from(nice) | (priority_of(policy) as u64) << 32,
         0,
@@ -258,7 +249,7 @@ fn priority_bound(call: &Call<'_>, real_time: usize) -> SysResult {
 fn sched_getscheduler(call: &mut Call<'_>) -> SysResult {
     let thread = target(call)?;
     let resets = thread.sched.reset_on_fork.load(Ordering::Relaxed);
-    Ok((policy_number(thread.sched.policy()) | if resets { RESET_ON_FORK } else { 0 }) as usize)
+    Ok((thread.sched.policy().number() | if resets { RESET_ON_FORK } else { 0 }) as usize)
 }
 
 fn sched_rr_get_interval(call: &mut Call<'_>) -> SysResult {

@@ -8,9 +8,10 @@ use super::{Call, Calls, SysResult};
 use crate::fs::dev::{fill_random, kmsg};
 use crate::fs::file::outcome;
 use crate::fs::io::Sink;
+use crate::fs::tmpfs;
 use crate::inject;
 use crate::log;
-use crate::mm::frames;
+use crate::mm::{SharedMemory, frames};
 use crate::task::creds::cap;
 use crate::task::tree;
 use crate::time;
@@ -69,6 +70,7 @@ fn sysinfo(call: &mut Call<'_>) -> SysResult {
     }
     put(32, frames::total() as u64 * page);
     put(40, frames::free() as u64 * page);
+    put(48, (tmpfs::pages() + SharedMemory::pages() as u64) * page);
     put(80, tree::thread_count() as u64);
     // The number of processes is a short; the word's other bytes are padding.
     out[82..88].fill(0);

@@ -37,7 +37,7 @@ pub mod kept;
 pub mod limits;
 mod loader;
 pub mod memory;
-mod oom;
+pub mod oom;
 mod pending;
 pub mod pidfd;
 pub mod process;

@@ -126,6 +126,18 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
+/// How likely [`choose`] takes it, as `/proc/PID/oom_score` says it: 667 for none of the memory, 1333 for all of it, 0 for
+/// never.
+pub fn score(process: &Process) -> u64 {
+    let total = (frames::total() as i64).max(1);
+    let adjust = process.oom_score.adjustment();
+    if adjust == OomScore::NEVER {
+        return 0;
+    }
+    let badness = footprint(process) as i64 * 1000 / total + i64::from(adjust);
+    ((1000 + badness) * 2 / 3).max(0) as u64
+}
+
 /// Pages that its end gives back, the kernel's own for it included: its memory with the page tables and ranges, its
 /// descriptors and files without a name behind them, what waits in its pipes and sockets, its threads' stacks and what
 /// their calls keep. Pages of files with a name stay where they are. Every process of a user besides root also answers

@@ -19,24 +19,30 @@ use crate::x86_64::cpu::local;
 /// Frames moved between a magazine and the policy at once.
 const BATCH: usize = 32;
 
-struct Magazine {
+struct Magazine<const ROOM: usize> {
     len: AtomicU32,
-    numbers: [AtomicU32; 2 * BATCH],
+    numbers: [AtomicU32; ROOM],
 }
 
-static MAGAZINES: PerCpu<Magazine> = PerCpu::new(
-    [const { Magazine { len: AtomicU32::new(0), numbers: [const { AtomicU32::new(0) }; 2 * BATCH] } }; MAX_CPUS],
-);
+/// Room for what a small program takes and gives back: a frame that goes through the policy comes out on another
+/// processor, which then fetches every line of it from the cache of the first.
+static MAGAZINES: PerCpu<Magazine<{ 4 * BATCH }>> = PerCpu::new([const { Magazine::new() }; MAX_CPUS]);
 
 /// Frames of zeros; nothing writes to a frame while its number is here.
-static CLEARED: PerCpu<Magazine> = PerCpu::new(
-    [const { Magazine { len: AtomicU32::new(0), numbers: [const { AtomicU32::new(0) }; 2 * BATCH] } }; MAX_CPUS],
-);
+static CLEARED: PerCpu<Magazine<{ 2 * BATCH }>> = PerCpu::new([const { Magazine::new() }; MAX_CPUS]);
 
 /// Frames cleared by idle processors, since boot.
 static PREPARED: AtomicU64 = AtomicU64::new(0);
 
-impl Magazine {
+impl<const ROOM: usize> Magazine<ROOM> {
+    const fn new() -> Self {
+        Self { len: AtomicU32::new(0), numbers: [const { AtomicU32::new(0) }; ROOM] }
+    }
+
+    fn count(&self) -> usize {
+        self.len.load(Ordering::Relaxed) as usize
+    }
+
     /// Take the top number out and claim it; `None` leaves the policy to be asked.
     #[inline]
     fn pop(&self) -> Option<FrameNumber> {
@@ -95,7 +101,7 @@ pub fn prepare_cleared(most: usize) -> bool {
 
 /// Frames that idle processors cleared since boot, and frames of zeros that wait.
 pub fn prepared() -> (u64, usize) {
-    let waiting = |cpu| CLEARED.of(CpuId(cpu as u32)).len.load(Ordering::Relaxed) as usize;
+    let waiting = |cpu| CLEARED.of(CpuId(cpu as u32)).count();
     (PREPARED.load(Ordering::Relaxed), (0..MAX_CPUS).map(waiting).sum())
 }
 
@@ -139,7 +145,7 @@ pub(super) fn put_cleared(number: FrameNumber) {
 /// Give the top `count` numbers back to the policy.
 #[cold]
 #[inline(never)]
-fn give(magazine: &Magazine, count: usize) -> usize {
+fn give<const ROOM: usize>(magazine: &Magazine<ROOM>, count: usize) -> usize {
     let len = magazine.len.load(Ordering::Relaxed) as usize;
     let count = count.min(len).min(BATCH);
     let mut batch = [FrameNumber(0); BATCH];
@@ -153,16 +159,14 @@ fn give(magazine: &Magazine, count: usize) -> usize {
 
 /// Free single frames sitting in the magazines of all processors (count them as free in statistics).
 pub fn in_magazines() -> usize {
-    let waiting = |magazine: &Magazine| magazine.len.load(Ordering::Relaxed) as usize;
-    let of = |cpu| waiting(MAGAZINES.of(cpu)) + waiting(CLEARED.of(cpu));
+    let of = |cpu| MAGAZINES.of(cpu).count() + CLEARED.of(cpu).count();
     (0..MAX_CPUS).map(|cpu| of(CpuId(cpu as u32))).sum()
 }
 
 /// Give every frame in this processor's magazines back to the policy (under memory pressure). Not in interrupt context.
 pub fn drain_magazines() {
     if !in_interrupt() {
-        for magazine in [MAGAZINES.here(), CLEARED.here()] {
-            while give(magazine, BATCH) > 0 {}
-        }
+        while give(MAGAZINES.here(), BATCH) > 0 {}
+        while give(CLEARED.here(), BATCH) > 0 {}
     }
 }

@@ -46,6 +46,11 @@ const PID_BITS: u32 = 16;
 /// Processes made so far.
 static PROCESSES: AtomicU64 = AtomicU64::new(0);
 
+/// Processes made since boot.
+pub fn made() -> u64 {
+    PROCESSES.load(Relaxed)
+}
+
 /// A process's relations to others.
 pub struct Family {
     identity: Identity,

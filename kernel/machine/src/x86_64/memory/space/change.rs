@@ -2,6 +2,7 @@
 
 use core::sync::atomic::Ordering::{Relaxed, Release, SeqCst};
 
+use super::remove::{Batch, ROOM};
 use super::{End, Tables, UserSpace, decode, encode, needs_flush, span, table};
 use crate::addr::{FrameNumber, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
@@ -196,7 +197,14 @@ impl UserSpace {
         for edge in [from.start(), from.end()] {
             tables.split_huge(edge)?;
         }
-        self.prepare_move(&tables, from, to)?;
+        let mut room = ROOM;
+        if let Err(error) = self.prepare_move(&tables, from, to) {
+            let mut batch = Batch::new(self, to, &mut room);
+            tables.drop_empty(to, &mut batch);
+            drop(tables);
+            batch.release();
+            return Err(error);
+        }
         let shift = to.start().wrapping_sub(from.start());
         tables.for_each_slot(from, &mut |at, slot| {
             // Small after `prepare_move`, whose tables exist: the slot is found.
@@ -204,8 +212,13 @@ impl UserSpace {
                 target.fill(slot.take());
             }
         });
+        let mut batch = Batch::new(self, from, &mut room);
+        batch.note_stale();
+        if tables.may_leave_empty(from) {
+            tables.drop_empty(from, &mut batch);
+        }
         drop(tables);
-        self.forget(from);
+        batch.release();
         Ok(())
     }
 

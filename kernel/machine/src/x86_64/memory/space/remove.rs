@@ -3,7 +3,8 @@
 use core::mem::MaybeUninit;
 use core::sync::atomic::Ordering::Relaxed;
 
-use super::{End, HUGE_SPAN, Tables, UserSpace, decode, span, table};
+use super::walk::next_used;
+use super::{HUGE, HUGE_SPAN, Tables, UserSpace, decode, span, table};
 use crate::addr::{FrameNumber, HUGE_PAGES, PageRange, UserPage};
 use crate::frame::{Frame, OutOfFrames};
 use crate::mapping::{Leaf, Removed};
@@ -16,6 +17,9 @@ pub(super) type Room = [MaybeUninit<FrameNumber>; BATCH];
 
 /// [`Room`] with nothing in it.
 pub(super) const ROOM: Room = [MaybeUninit::uninit(); BATCH];
+
+/// Tables of a space that is little, the root included: 128 KiB.
+const FEW: usize = 32;
 
 /// References taken out of the tables and not yet released.
 pub(super) struct Batch<'a> {
@@ -41,6 +45,18 @@ impl<'a> Batch<'a> {
         self.stale |= entry & table::PRESENT != 0;
         self.frames[self.len].write(table::frame(entry));
         self.len += 1;
+    }
+
+    /// Add a table that is out of the tree. Processors cache the entries of the levels above the leaves for any address.
+    #[cold]
+    fn push_table(&mut self, entry: u64) {
+        self.range = PageRange::ALL;
+        self.push(entry);
+    }
+
+    /// Translations of the range are stale, whatever is added.
+    pub(super) fn note_stale(&mut self) {
+        self.stale = true;
     }
 
     /// Flush, then let go.
@@ -88,8 +104,8 @@ impl UserSpace {
             }
             batch.push(slot.take());
         });
-        if removed.pages != 0 && range.end() - range.start() >= HUGE_SPAN {
-            tables.drop_empty_tables(range, &mut batch);
+        if tables.may_leave_empty(range) {
+            tables.drop_empty(range, &mut batch);
         }
         drop(tables);
         batch.release();
@@ -110,23 +126,49 @@ impl UserSpace {
 }
 
 impl Tables<'_> {
-    /// Let go of leaf tables that `range` covers whole and that are empty now.
-    fn drop_empty_tables(&self, range: PageRange, batch: &mut Batch<'_>) {
-        let mut at = range.start().next_multiple_of(HUGE_SPAN);
-        while at + HUGE_SPAN <= range.end() {
-            match self.end_of_walk(at) {
-                End::Leaves(leaf_table, _) if span::count(leaf_table) == 0 => {
-                    if let Some((parent, entries)) = self.parent_of_leaves(at) {
-                        span::unused(parent);
-                        self.space.tables.fetch_sub(1, Relaxed);
-                        batch.push(entries[table::index(at, 1)].swap(0, Relaxed));
-                    }
-                    at += HUGE_SPAN;
-                }
-                End::Nothing { next } => at = next.next_multiple_of(HUGE_SPAN),
-                _ => at += HUGE_SPAN,
-            }
+    /// Whether tables that a change of `range` left empty are given back at once. Of a small range that is not worth
+    /// its instructions while there are few: the next mapping there needs them.
+    #[inline]
+    pub(super) fn may_leave_empty(&self, range: PageRange) -> bool {
+        range.end() - range.start() >= HUGE_SPAN || self.space.tables.load(Relaxed) > FEW
+    }
+
+    /// Give back the tables for addresses in `range` that hold nothing now, of every level but the root. An empty one
+    /// may cover more than the range: no mapping is lost with it.
+    #[cold]
+    #[inline(never)]
+    pub(super) fn drop_empty(&self, range: PageRange, batch: &mut Batch<'_>) {
+        let mut at = range.start();
+        while at < range.end() {
+            at = self.drop_empty_at(at, batch);
         }
+    }
+
+    /// Give back the empty tables on the way to `at`, from the lowest up. Returns the next address that has others.
+    fn drop_empty_at(&self, at: u64, batch: &mut Batch<'_>) -> u64 {
+        // SAFETY: as in `slot`: the root, and what non-zero intermediate entries own, are tables while the lock is held.
+        let entries = |number: FrameNumber| unsafe { table::table(number.addr()) };
+        let entry = |number, level| &entries(number)[table::index(at, level)];
+        let (mut way, mut level) = ([self.space.root; 4], 3);
+        let lowest = loop {
+            let found = entry(way[level], level as u32).load(Relaxed);
+            if level == 0 || found == 0 || found & HUGE != 0 {
+                break found;
+            }
+            level -= 1;
+            way[level] = table::frame(found);
+        };
+        let reached = level;
+        while level < 3 && span::count(way[level]) == 0 {
+            level += 1;
+            span::unused(way[level]);
+            self.space.tables.fetch_sub(1, Relaxed);
+            batch.push_table(entry(way[level], level as u32).swap(0, Relaxed));
+        }
+        if level == reached && (level == 0 || lowest != 0) {
+            return (at | (HUGE_SPAN - 1)).wrapping_add(1);
+        }
+        next_used(at, way[level], entries(way[level]), level as u32)
     }
 
     /// The table whose entries point to tables of 4 KiB leaves, on the way to `at`.

@@ -257,7 +257,7 @@ pub(super) enum End<'a> {
 /// The first address after `at` that an entry in use of this table covers, or where the table ends. So a large empty
 /// mapping costs a search of one table, not a walk for each 2 MiB.
 #[cold]
-fn next_used(at: u64, table: FrameNumber, entries: &Table, level: u32) -> u64 {
+pub(super) fn next_used(at: u64, table: FrameNumber, entries: &Table, level: u32) -> u64 {
     let shift = 12 + 9 * level;
     let base = at >> (shift + 9) << (shift + 9);
     let used = span::within(table, table::index(at, level) + 1, 511).find(entries, |_, _| true);
