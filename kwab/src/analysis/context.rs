@@ -14,6 +14,7 @@ use super::quote::text;
 use super::space::paging;
 use super::verify::{self, Backing};
 use crate::builds::BuildChanges;
+use crate::decode::fixed::Fixed;
 use crate::decode::{Instruction, Paging, PointerClass, Values, classify_on, decode_at};
 use crate::model::{Case, Located, RecordRef, call};
 use crate::symbols::{Location, Probe, Role, Symbols, demangle, is_machinery, role, short};
@@ -335,7 +336,7 @@ impl Values for View<'_, '_> {
 }
 
 fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instruction> {
-    let ip = death.ip.filter(|&ip| ip != 0)?;
+    let Some(ip) = death.ip else { return instruction_without_address(view) };
     let mut bytes = view.bytes(ip).to_vec();
     if bytes.is_empty() {
         bytes = vec![0; 16];
@@ -343,17 +344,84 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instr
         bytes.truncate(found);
     }
     if bytes.is_empty() {
-        let code =
-            view.case.memory.iter().find(|memory| memory.kind == Some(MemoryKind::CODE) && memory.marked.is_some())?;
-        bytes = code.bytes?.get(usize::try_from(code.marked?).ok()?..)?.to_vec();
+        let (printed, marked) = printed_code(view.case)?;
+        bytes = printed[marked..].to_vec();
     }
-    is_x86(view.case).then(|| decode_at(&bytes, ip, view))?.filter(|instruction| !instruction.invalid)
+    decoded(view, &bytes, ip).filter(|_| ip != 0)
 }
 
-/// Whether the machine's code can be decoded. A dump that does not name its instruction set is of x86.
-pub(super) fn is_x86(case: &Case<'_>) -> bool {
+fn decoded(view: &View<'_, '_>, bytes: &[u8], ip: u64) -> Option<Instruction> {
+    let found = match machine(view.case) {
+        Machine::X86 => decode_at(bytes, ip, view),
+        Machine::Fixed(isa) => isa.decode_at(bytes, ip, &Printed { view, isa }),
+        Machine::Unknown => None,
+    };
+    found.filter(|instruction| !instruction.invalid)
+}
+
+/// The marked instruction of a log that prints no address of it. What it finds relative to itself is nowhere.
+fn instruction_without_address(view: &View<'_, '_>) -> Option<Instruction> {
+    let (bytes, marked) = printed_code(view.case)?;
+    let offset = function_of(view.death).map_or(marked as u64, |(_, offset)| offset);
+    let mut found = decoded(view, &bytes[marked..], offset)?;
+    found.operands.retain(|operand| !operand.registers.is_empty());
+    Some(found)
+}
+
+/// The bytes of code that the kernel printed without their address, and the index of the instruction's first one.
+pub(super) fn printed_code<'a>(case: &Case<'a>) -> Option<(&'a [u8], usize)> {
+    let is_printed = |memory: &&Located<Memory<'a>>| memory.kind == Some(MemoryKind::CODE) && memory.vaddr.is_none();
+    let code = case.memory.iter().filter(is_printed).find(|memory| memory.marked.is_some())?;
+    let (bytes, marked) = (code.bytes?, usize::try_from(code.marked?).ok()?);
+    (marked < bytes.len()).then_some((bytes, marked))
+}
+
+/// The function that a log names as the place, and the offset of the instruction in it.
+pub(super) fn function_of(death: &Postmortem) -> Option<(String, u64)> {
+    let told = crate::text::console::location(death.location.as_deref()?)?;
+    Some((text(Some(told.symbol)), told.offset))
+}
+
+/// How the machine's code is read.
+pub(super) enum Machine {
+    /// As that of x86-64.
+    X86,
+    /// As that of another instruction set.
+    Fixed(Fixed),
+    /// Not at all.
+    Unknown,
+}
+
+/// How the machine's code is read. A dump that does not name its instruction set is of x86; a log may be of one for
+/// which dumps have no name.
+pub(super) fn machine(case: &Case<'_>) -> Machine {
     let arch = case.identities.first().and_then(|identity| identity.arch);
-    arch.is_none_or(|arch| arch == Arch::X86_64)
+    match (arch, Fixed::of(arch)) {
+        (_, Some(isa)) => Machine::Fixed(isa),
+        (Some(Arch::X86_64), _) => Machine::X86,
+        (None, _) if printed_code(case).is_none() => Machine::X86,
+        _ => Machine::Unknown,
+    }
+}
+
+/// Registers by the numbers that another instruction set gives them.
+pub(super) struct Printed<'v, 'c, 'a> {
+    pub view: &'v View<'c, 'a>,
+    pub isa: Fixed,
+}
+
+impl Values for Printed<'_, '_, '_> {
+    fn register(&self, number: u16) -> Option<u64> {
+        let (death, name) = (self.view.death, self.isa.register_name(number));
+        if death.named.is_empty() {
+            return death.register(RegId(number)).filter(|_| self.isa == Fixed::Arm64);
+        }
+        death.named.iter().find(|(known, _)| known.eq_ignore_ascii_case(name)).map(|(_, value)| *value)
+    }
+
+    fn word(&self, addr: u64) -> Option<u64> {
+        unwind::Space::word(self.view, addr)
+    }
 }
 
 /// The backtrace that was printed, or one made from registers and stack, whichever says more.

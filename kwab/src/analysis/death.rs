@@ -5,7 +5,7 @@
 
 use std::ops::Deref;
 
-use kwab_format::record::{CauseKind, Reason, RegId, RegisterRole, Registers};
+use kwab_format::record::{CauseKind, Reason, Reg, RegId, RegisterRole, Registers};
 
 use super::headline;
 use super::quote::text;
@@ -36,6 +36,8 @@ pub struct Postmortem {
     pub message: String,
     /// Registers at the fault.
     pub registers: Vec<(RegId, u64)>,
+    /// Registers at the fault that have a name only: those that a log of another instruction set prints.
+    pub named: Vec<(String, u64)>,
     /// The record that says what died.
     pub at: Option<RecordRef>,
     /// The record with the registers.
@@ -137,6 +139,9 @@ impl Postmortem {
         self.registers_at = Some(set.at);
         if let Some(list) = &set.regs {
             self.registers = list.iter().take(MOST_REGISTERS).filter_map(|reg| Some((reg.id?, reg.value?))).collect();
+            let named = |reg: Reg<'_>| Some((text(reg.name.filter(|_| reg.id.is_none())), reg.value?));
+            let named = list.iter().take(MOST_REGISTERS).filter_map(named);
+            self.named = named.filter(|(name, _)| !name.is_empty()).collect();
         }
         self.death.vector = self.vector.or(set.vector);
         self.death.error_code = self.error_code.or(set.error_code);

@@ -1,10 +1,11 @@
 //! Turns numbers of a crash into words: register bits, fault codes, pointers, and the instruction with its operand
 //! values.
 //!
-//! Everything here is about x86_64 and pure: it looks at values, never at a dump.
+//! Everything here is pure: it looks at values, never at a dump. It is about x86_64, but for [`fixed`].
 
 mod bits;
 pub mod calls;
+pub mod fixed;
 pub mod flow;
 mod instruction;
 mod message;

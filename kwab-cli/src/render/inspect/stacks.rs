@@ -123,11 +123,12 @@ fn legend(frames: &[FrameRow], style: Style, out: &mut String) {
 pub(super) fn code(code: Option<&CodeReport>, style: Style, out: &mut String) {
     let Some(code) = code else { return };
     title(if code.is_fault { "code" } else { "code (the call that led there)" }, style, out);
+    let widest = code.lines.iter().map(|line| code.label(line).width()).max().unwrap_or_default();
     for line in &code.lines {
         let mark = if line.marked { "▶" } else { " " };
         // In a narrow column the operands' values are worth more than the bytes.
         let bytes = if style.width < NARROW { String::new() } else { format!("{:<22} ", line.bytes) };
-        let text = format!("{mark} {}  {bytes}{}", line.addr, line.text);
+        let text = format!("{mark} {:<widest$}  {bytes}{}", code.label(line), line.text);
         let values = line.values.as_ref().map_or(String::new(), |values| format!("    {values}"));
         let fault = if line.marked && code.is_fault { format!("  ← {}", code.mark) } else { String::new() };
         let whole = format!("{text}{values}{fault}");

@@ -5,11 +5,11 @@
 
 use kwab_format::record::{CauseKind, Vma};
 
-use crate::analysis::blame;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::keepers::{self, Promise};
 use crate::analysis::quote::{text, without_level};
+use crate::analysis::{blame, code};
 use crate::decode::Access;
 use crate::model::{Located, RecordRef};
 use crate::symbols::{Role, is_allocator, plain, role};
@@ -40,8 +40,7 @@ fn raised(ctx: &Context<'_, '_>, vector: u32, signal: u32) -> bool {
 
 fn instruction_row(ctx: &Context<'_, '_>) -> Option<(String, Option<RecordRef>)> {
     let found = ctx.instruction.as_ref()?;
-    let row = format!("{:x}: {}  {}", found.addr, found.text, found.explain());
-    Some((row.trim_end().to_owned(), ctx.death.registers_at))
+    Some((code::row(ctx, found), ctx.death.registers_at))
 }
 
 /// A division by zero, or one whose quotient does not fit (exception 0, SIGFPE).

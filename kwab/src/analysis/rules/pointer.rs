@@ -2,6 +2,7 @@
 
 use kwab_format::record::{CauseKind, FlightEvent, FlightKind, RegId};
 
+use crate::analysis::code;
 use crate::analysis::context::Context;
 use crate::analysis::finding::Claim;
 use crate::analysis::frame::TraceFrame;
@@ -64,8 +65,7 @@ fn page_fault_code(ctx: &Context<'_, '_>) -> Option<u64> {
 
 fn instruction(ctx: &Context<'_, '_>) -> Fact {
     let found = ctx.instruction.as_ref()?;
-    let values = found.explain();
-    Some((format!("{:x}: {}  {values}", found.addr, found.text).trim_end().to_owned(), ctx.death.registers_at))
+    Some((code::row(ctx, found), ctx.death.registers_at))
 }
 
 /// Whether zero as instruction pointer only means that the source never recorded one: signals that no instruction

@@ -660,3 +660,45 @@ fn registers_of_another_architecture_are_not_called_missing() {
     assert_eq!(all.len(), 1);
     assert!(all[0].lacking.iter().all(|lack| lack != "registers at the fault"), "{:?}", all[0].lacking);
 }
+
+/// What the first cause says of the instruction, and the code around it.
+fn instruction_of(log: &str) -> Vec<String> {
+    let triage = only(log);
+    let rows = triage.hypotheses.iter().flat_map(|found| &found.evidence).map(|row| row.text.clone());
+    rows.filter(|row| row.contains('[')).collect()
+}
+
+/// Linux has printed no address of the instruction since 4.10.
+#[test]
+fn the_code_of_arm64_is_decoded_with_the_values_of_its_registers() {
+    let log = "[    3.1] Unable to handle kernel NULL pointer dereference at virtual address 0000000000000018\n\
+               [    3.1] Mem abort info:\n[    3.1]   ESR = 0x0000000096000005\n\
+               [    3.1] Internal error: Oops: 0000000096000005 [#1] PREEMPT SMP\n\
+               [    3.1] CPU: 1 PID: 77 Comm: demo Not tainted 6.6.0 #1\n\
+               [    3.1] pc : demo_read+0x18/0x40 [demo]\n[    3.1] lr : vfs_read+0xc0/0x2a0\n\
+               [    3.1] x2 : 0000000000000100 x1 : 0000ffffc0de1000 x0 : 0000000000000000\n\
+               [    3.1] Call trace:\n[    3.1]  demo_read+0x18/0x40 [demo]\n\
+               [    3.1] Code: a9bf7bfd 910003fd d503201f aa0003f3 (b9401801)\n";
+    let rows = instruction_of(log);
+    assert!(rows.iter().any(|row| row.contains("ldr w1, [x0, #24]") && row.contains("x0=0x0")), "{rows:?}");
+    // Instructions of 32-bit ARM look the same and are not read as others.
+    let arm = log.replace("pc : demo_read+0x18/0x40 [demo]", "PC is at demo_read+0x18/0x40 [demo]");
+    let arm = arm.replace("[    3.1]   ESR = 0x0000000096000005\n", "").replace("x2 : 0", "r2 : 0");
+    let arm = arm.replace("x1 : 0000ffff", "r1 : ").replace("x0 : 00000000", "r0 : ").replace("lr :", "LR is at");
+    assert_eq!(instruction_of(&arm), Vec::<String>::new(), "{arm}");
+}
+
+#[test]
+fn the_code_of_a_modern_x86_log_is_decoded_though_it_prints_no_address() {
+    let log = "[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000018\n\
+               [    3.1] #PF: error_code(0x0000) - not-present page\n[    3.1] Oops: 0000 [#1] PREEMPT SMP\n\
+               [    3.1] CPU: 1 PID: 77 Comm: demo Not tainted 6.6.0 #1\n\
+               [    3.1] RIP: 0010:demo_read+0x8/0x40 [demo]\n\
+               [    3.1] Code: 0f 1f 44 00 00 53 89 d3 <8b> 47 18 5b c3\n\
+               [    3.1] RSP: 0018:ffffc90000123d20 EFLAGS: 00010246\n\
+               [    3.1] RAX: 0000000000000000 RBX: 0000000000000100 RCX: 0000000000000000\n\
+               [    3.1] RDX: 0000000000000100 RSI: 00007ffc0de10000 RDI: 0000000000000000\n\
+               [    3.1] Call Trace:\n[    3.1]  vfs_read+0xc0/0x2a0\n";
+    let rows = instruction_of(log);
+    assert!(rows.iter().any(|row| row.contains("[rdi+0x18]") || row.contains("[rdi+18h]")), "{rows:?}");
+}

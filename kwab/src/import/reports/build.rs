@@ -70,6 +70,8 @@ pub struct Builder {
     pub wants_lock: bool,
     /// The task that the lines at hand speak of, when it is not that of the report.
     pub other: Option<ReportedTask>,
+    /// Whether the name of the task came with the number of another.
+    borrowed: bool,
     /// Whether a line told which kernel prints the report.
     pub marked: bool,
     /// The caller of the last frame, which the line of that frame names.
@@ -277,8 +279,10 @@ impl Builder {
             let report = &mut self.report;
             report.cpu = report.cpu.or(found.cpu);
             report.pid = report.pid.or(found.pid);
-            if report.comm.is_none() {
+            // A line in between may be that of a task that printed at the same time.
+            if report.comm.is_none() || self.borrowed && same_pid {
                 report.comm = found.comm;
+                self.borrowed = !same_pid;
             }
             self.other = None;
         } else {

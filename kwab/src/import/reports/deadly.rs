@@ -115,6 +115,7 @@ const DEADLY: &[(&str, Class)] = &[
     ("mem fault", Class::Exception),
     ("memmanage", Class::Exception),
     ("bus error", Class::Exception),
+    ("unknown synchronous exception", Class::Exception),
     ("bugcheck", Class::Bugcheck),
     ("bug check", Class::Bugcheck),
     ("load access fault", Class::PageFault),
@@ -185,6 +186,7 @@ const HEALTHY: &[&str] = &[
     "ratelimit",
     "exceptions:",
     "delivered",
+    "bug reports",
 ];
 
 /// The phrase that a number follows.

@@ -55,7 +55,8 @@ impl Open {
     pub(super) fn is_report(&self) -> bool {
         let report = &self.builder.report;
         // The kernel names the machine only where it shows a stack.
-        let located = || report.location.is_some() || report.hardware.is_some() || linux::lost::is_in_module(report);
+        let named = || report.hardware.is_some() && !linux::lost::is_of_program(report);
+        let located = || report.location.is_some() || named() || linux::lost::is_in_module(report);
         (!self.orphan || (self.builder.has_stack() || located()) && !self.is_injected())
             && (!self.weak || self.has_evidence())
             && (!self.tail || linux::lost::is_of_failure(&self.builder.report))

@@ -102,10 +102,12 @@ fn one<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: &mut Option<u64>, co
         Some(b'+') => added(trimmed),
         Some(b'0'..=b'9') => {
             let known = logcat(trimmed).or_else(|| stamp(trimmed)).or_else(|| netconsole(trimmed, caller, ns));
-            known.or_else(|| numbered(trimmed)).or_else(|| rfc5424(trimmed)).or_else(|| transport::of_probe(trimmed))
+            let known = known.or_else(|| transport::of_probe(trimmed)).or_else(|| printing(trimmed, caller, *ns));
+            known.or_else(|| numbered(trimmed)).or_else(|| rfc5424(trimmed))
         }
         Some(b'A'..=b'Z') => {
             let known = syslog(trimmed).or_else(|| trimmed.strip_prefix(b"MESSAGE="));
+            let known = known.or_else(|| transport::glog(trimmed));
             known.or_else(|| vendor(trimmed, comm)).or_else(|| localised(trimmed))
         }
         Some(b'a'..=b'z') => {
@@ -205,6 +207,15 @@ fn is_minute(text: &[u8]) -> bool {
 fn processor<'a>(text: &'a [u8], caller: &mut Option<Caller>) -> Option<&'a [u8]> {
     let (number, rest) = dec(text.strip_prefix(b"c")?)?;
     let rest = rest.strip_prefix(b" ").filter(|rest| number < 64 && !rest.trim_ascii_start().starts_with(b"="))?;
+    *caller = caller.or(Some(Caller::Cpu(u32::try_from(number).ok()?)));
+    Some(rest)
+}
+
+/// `003: text` behind the time stamp of a kernel with the patches for real time: the processor that prints.
+fn printing<'a>(text: &'a [u8], caller: &mut Option<Caller>, ns: Option<u64>) -> Option<&'a [u8]> {
+    ns.filter(|_| text.get(3) == Some(&b':'))?;
+    let (number, rest) = dec(text)?;
+    let rest = rest.strip_prefix(b": ").or_else(|| rest.strip_prefix(b":").filter(|rest| rest.is_empty()))?;
     *caller = caller.or(Some(Caller::Cpu(u32::try_from(number).ok()?)));
     Some(rest)
 }

@@ -30,6 +30,20 @@ pub(super) fn of_probe(line: &[u8]) -> Option<&[u8]> {
     }
 }
 
+/// `I0409 12:04:12.853912    8843 vm_console.go:96] text` of Google's loggers, and the machine whose console it is.
+pub(super) fn glog(line: &[u8]) -> Option<&[u8]> {
+    let day = line.get(1..5).filter(|_| matches!(line[0], b'I' | b'W' | b'E' | b'F'))?;
+    let rest = line[5..].strip_prefix(b" ").filter(|_| day.iter().all(u8::is_ascii_digit))?;
+    let end = rest.iter().take(REACH).position(|byte| *byte == b' ')?;
+    let clock = rest[..end].iter().all(|byte| byte.is_ascii_digit() || matches!(byte, b':' | b'.'));
+    let (_, rest) = dec(rest[end..].trim_ascii_start()).filter(|_| clock && end >= 8)?;
+    let (at, rest) = (memchr::memchr(b']', &rest[..rest.len().min(REACH)])?, rest);
+    let rest = rest[at + 1..].strip_prefix(b" ").filter(|_| rest[..at].contains(&b':'))?;
+    // `SB[vm-oIkNyXZLZD] [CNL] text`
+    let machine = rest.strip_prefix(b"SB[").and_then(|_| after(&rest[..rest.len().min(REACH)], b"] [CNL] "));
+    Some(machine.map_or(rest, |console| &rest[rest.len().min(REACH) - console.len()..]))
+}
+
 /// `\u{241b}[1;31m`: an escape sequence whose first byte was made visible.
 fn visible_escape(line: &[u8]) -> Option<&[u8]> {
     let rest = line.strip_prefix("\u{241b}[".as_bytes())?;

@@ -173,7 +173,8 @@ fn code_around(code: &CodeReport, page: &mut Page) {
     page.table(&[], &code.lines, (32_000, Keep::First, "instructions"), |page, _, line| {
         let values = line.values.as_deref().unwrap_or_default();
         let mark = if line.marked { what.as_str() } else { "" };
-        let cells = [&line.addr, &line.bytes, &line.text].map(|one| Cell::Mono(one));
+        let label = code.label(line);
+        let cells = [&label, &line.bytes, &line.text].map(|one| Cell::Mono(one));
         let attributes = if line.marked { MARKED } else { ROW };
         page.row(attributes, &[cells[0], cells[1], cells[2], Cell::Mono(values), Cell::Text(mark)]);
     });

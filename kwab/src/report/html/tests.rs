@@ -77,7 +77,7 @@ fn hostile(rows: usize) -> (Report, Triage) {
     report.backtraces[0].title = evil();
     report.stacks = vec![StackReport { owners: vec![evil()], user: true, frames, ends: some() }; rows];
     let row = CodeRow { addr: evil(), bytes: evil(), text: evil(), values: some(), marked: true };
-    report.code = Some(CodeReport { is_fault: true, mark: evil(), lines: vec![row; rows] });
+    report.code = Some(CodeReport { is_fault: true, mark: evil(), within: Some(evil()), lines: vec![row; rows] });
     let register = RegisterRow { name: evil(), value: evil(), note: some() };
     report.registers = vec![RegisterSet { title: evil(), registers: vec![register; rows] }];
     let excerpt = MemoryExcerpt { label: evil(), addr: some(), bytes: evil(), marked: None, length: 1 };

@@ -103,7 +103,8 @@ fn code_report(code: &code::Code, is_fault: bool) -> CodeReport {
         (true, true) => "fault",
         (true, false) => "stopped here",
     };
-    CodeReport { is_fault: code.is_fault, mark: mark.to_owned(), lines: code.lines.iter().map(row).collect() }
+    let lines = code.lines.iter().map(row).collect();
+    CodeReport { is_fault: code.is_fault, mark: mark.to_owned(), within: code.within.clone(), lines }
 }
 
 /// Gives the addresses that the kernel found the names that images have for them, where it gave none.

@@ -184,8 +184,20 @@ pub struct CodeReport {
     pub is_fault: bool,
     /// What the marked instruction is: `fault`, `stopped here`, `the call that led to it`.
     pub mark: String,
+    /// The function from whose start the addresses count, of a log that prints no address; empty when unknown.
+    pub within: Option<String>,
     /// The instructions, in the order of their addresses.
     pub lines: Vec<CodeRow>,
+}
+
+impl CodeReport {
+    /// Where an instruction is: its address, or `function+0x12`.
+    #[must_use]
+    pub fn label(&self, row: &CodeRow) -> String {
+        let digits = row.addr.trim_start_matches('0');
+        let offset = if digits.is_empty() { "0" } else { digits };
+        self.within.as_ref().map_or_else(|| row.addr.clone(), |function| format!("{function}+0x{offset}"))
+    }
 }
 
 /// An instruction of the code around the fault.
@@ -195,7 +207,7 @@ pub struct CodeRow {
     pub addr: String,
     /// Its bytes in hexadecimal.
     pub bytes: String,
-    /// Its text, Intel syntax.
+    /// Its text: Intel syntax of x86, that of GNU objdump of arm64 and riscv.
     pub text: String,
     /// What its operands were worth; only known for the marked one.
     pub values: Option<String>,

@@ -212,6 +212,8 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
         return true;
     }
     if let Some(value) = hex_after(line, b"ESR = ").filter(|_| line.trim_ascii_start().starts_with(b"ESR")) {
+        // Linux prints this line on arm64 only.
+        builder.report.arch = builder.report.arch.or(Some(Arch::Arm64));
         explain(builder, value, decode::esr(value));
         return true;
     }
@@ -265,8 +267,8 @@ fn fault(builder: &mut Builder, line: &[u8]) -> bool {
             return true;
         }
     }
-    if line.starts_with(b"DAR: ") || has(line, b" DSISR: ") {
-        let address = hex_after(line, b"DAR: ");
+    if line.starts_with(b"DAR: ") || line.starts_with(b"dar: ") || has(line, b" DSISR: ") {
+        let address = hex_after(line, b"DAR: ").or_else(|| hex_after(line, b"dar: "));
         builder.report.fault_address = builder.report.fault_address.or(address);
         if let Some(value) = hex_after(line, b"DSISR: ").filter(|value| *value != 0) {
             explain(builder, value, decode::dsisr(value));

@@ -13,7 +13,8 @@ pub fn learn(builder: &mut Builder, line: &[u8], position: LogPosition) -> Took 
         Some(b'H') => keep(&mut builder.report.hardware, line.strip_prefix(b"Hardware name:")),
         Some(b'M') => keep(&mut builder.report.modules, line.strip_prefix(b"Modules linked in:")),
         Some(b'K') => kernel_words(builder, line, position),
-        Some(b'T') => taint(builder, line) || instruction(builder, line, position),
+        Some(b'T') => taint(builder, line) || task_of_power(builder, line) || instruction(builder, line, position),
+        Some(b'p') => process(builder, line) || instruction(builder, line, position),
         Some(b'W') => note(builder, line, &[b"Workqueue: "]),
         Some(b'S') => note(builder, line, &[b"Stopper: ", b"Sched_ext: "]),
         _ => instruction(builder, line, position),
@@ -118,11 +119,29 @@ fn process(builder: &mut Builder, line: &[u8]) -> bool {
         builder.task(ReportedTask { cpu: None, pid, comm: Some(text(&rest[..at])) });
         return pid.is_some();
     }
-    if let Some(found) = task_of_crash(line) {
+    if let Some(found) = task_of_crash(line).or_else(|| task_of_xmon(line)) {
         builder.task(found);
         return true;
     }
     false
+}
+
+/// `pid   = 0, comm = swapper/0`: xmon, the debugger of Power.
+fn task_of_xmon(line: &[u8]) -> Option<ReportedTask> {
+    let rest = line.strip_prefix(b"pid ")?.trim_ascii_start().strip_prefix(b"= ")?;
+    let (pid, rest) = dec(rest)?;
+    let comm = rest.strip_prefix(b", comm = ")?.trim_ascii();
+    Some(ReportedTask { cpu: None, pid: u32::try_from(pid).ok(), comm: Some(text(comm)) })
+}
+
+/// `TASK = cfa5d000[950] 'bash' THREAD: cf9ce000 CPU: 0` of Power.
+fn task_of_power(builder: &mut Builder, line: &[u8]) -> bool {
+    let Some((_, rest)) = line.strip_prefix(b"TASK = ").and_then(hex) else { return false };
+    let Some((pid, rest)) = rest.strip_prefix(b"[").and_then(dec) else { return false };
+    let comm = after(rest, b"] '").and_then(|rest| Some(&rest[..super::super::words::find(rest, b"' THREAD")?]));
+    let (cpu, comm) = (dec_after(rest, b" CPU: "), comm.map(text));
+    builder.task(ReportedTask { cpu, pid: u32::try_from(pid).ok(), comm });
+    true
 }
 
 /// `PID: 12  TASK: ffff9780a738af70  CPU: 3   COMMAND: "name"`: the command `bt` of crash(8).
@@ -186,9 +205,10 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
         (b"era   : ", Some(Arch::Loongarch)),
         (b"TPC: <", Some(Arch::Sparc)),
         (b"PC: [<", None),
+        (b"pc: ", None),
     ];
     const OTHERS: &[&[u8]] =
-        &[b"lr : ", b"LR is at ", b"LR [", b"ra : ", b"ra   : ", b"ra    : ", b"ra: ", b"RPC: <", b"I7: <"];
+        &[b"lr : ", b"lr: ", b"LR is at ", b"LR [", b"ra : ", b"ra   : ", b"ra    : ", b"ra: ", b"RPC: <", b"I7: <"];
     let line = line.trim_ascii_start();
     let other = OTHERS.iter().find(|mark| line.starts_with(mark));
     if let Some(mark) = other.filter(|_| has(line, b"+0x") || has(line, b"(")) {
@@ -237,6 +257,12 @@ fn instruction(builder: &mut Builder, line: &[u8], position: LogPosition) -> boo
     if let Some((address, tail)) = hex(rest).filter(|(_, tail)| tail.is_empty() || tail.starts_with(b" ")) {
         builder.report.ip = builder.report.ip.or(Some(address));
         rest = tail.trim_ascii_start();
+    } else if let Some((address, tail)) =
+        hex(rest).and_then(|(address, tail)| Some((address, tail.strip_prefix(b": ")?)))
+    {
+        // `pc: c000000000022148: symbol+0x0/0x24` of xmon.
+        builder.report.ip = builder.report.ip.or(Some(address));
+        rest = tail;
     }
     located(builder, rest, position);
     true
@@ -248,10 +274,20 @@ fn located(builder: &mut Builder, rest: &[u8], position: LogPosition) {
     // A page made a link of the address: `[ [<ffffffff81001234>](<ffffffff81001234>]) demo+0x13/0x20`.
     let rest = after(rest, b">]) ").unwrap_or(rest);
     let found: Option<Frame> = frame::frames(rest, true).into_iter().next();
-    let found = found.filter(|frame| !frame.inline).or_else(|| frame::of_package(rest));
+    let found = found.filter(|frame| !frame.inline).or_else(|| frame::of_package(rest)).or_else(|| annotated(rest));
     if let Some(found) = found {
         place(builder, found, position);
     }
+}
+
+/// `symbol+0xe8(what the reporter says of it)/0xec`.
+fn annotated(rest: &[u8]) -> Option<Frame> {
+    let end = super::super::words::find(rest, b"(")?;
+    let (name, offset) = rest[..end].split_at(super::super::words::find(&rest[..end], b"+0x")?);
+    let word = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'.' | b'$');
+    let (offset, left) = hex(&offset[1..])?;
+    let fits = !name.is_empty() && name.iter().all(word) && left.is_empty();
+    fits.then(|| Frame { symbol: Some(text(name)), offset: Some(offset), ..Frame::default() })
 }
 
 /// The same of a frame that was read.

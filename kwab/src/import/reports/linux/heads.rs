@@ -1,8 +1,8 @@
 //! The lines that open a report of Linux: one table, from the wording to the class and the headline.
 //!
 //! `*` at the front of a template stands for `WARNING`, `INFO` and `BUG`, which lockdep used in turn over the years.
-//! In a headline `{function}` is the guilty function and `{access}` is `Read` or `Write`; a part whose value is unknown
-//! is left out with the `in` before it. Sources: the printk calls of lib/, mm/, kernel/ and arch/ in Linux 2.4 to 6.17.
+//! In a headline `{function}` is the guilty function, `{racer}` one that the line names, `{access}` `Read` or `Write`;
+//! a part of unknown value is left out with the `in` before it. Sources: the printk calls of Linux 2.4 to 6.17.
 
 use super::super::class as crate_class;
 use crate_class::Class::*;
@@ -59,6 +59,7 @@ pub const HEADS: &[Head] = &[
         &[
             "BUG: KASAN: {kind:sym} in {function:sym}",
             "BUG: KASan: {kind} in {function:sym}",
+            "BUG: KASan: {kind:sym} on address {address:hex}",
             "BUG: KASAN: {kind:sym} on address {address:hex}",
             "BUG: KASAN: {kind:sym}",
         ],
@@ -78,11 +79,11 @@ pub const HEADS: &[Head] = &[
     row(
         Kcsan,
         Opens,
-        "KCSAN: {kind} in {function} / {other}",
+        "KCSAN: {kind} in {racer} / {other}",
         &[
-            "BUG: KCSAN: {kind} in {function:sym} / {other:sym}",
-            "ThreadSanitizer: {kind} in {function:sym}",
-            "BUG: KCSAN: {kind} in {function:sym}",
+            "BUG: KCSAN: {kind} in {racer:sym} / {other:sym}",
+            "ThreadSanitizer: {kind} in {racer:sym}",
+            "BUG: KCSAN: {kind} in {racer:sym}",
             "BUG: KCSAN: {kind}",
         ],
     ),
@@ -134,13 +135,11 @@ pub const HEADS: &[Head] = &[
             "BUG: unable to handle page fault",
             "BUG: Unable to handle kernel data access on {} at {address:hex}",
             "BUG: Unable to handle kernel data access at {address:hex}",
-            "BUG: Unable to handle kernel instruction fetch",
             "BUG: Unable to handle {}",
             "Unable to handle kernel paging request at virtual address {address:hex}",
             "Unable to handle kernel paging request at {address:hex}",
             "Unable to handle kernel paging request for {} at address {address:hex}",
             "Unable to handle kernel {} at virtual address {address:hex}",
-            "Unable to handle kernel pointer dereference",
             "Unable to handle kernel {}",
             "CPU {cpu:dec} Unable to handle kernel paging request at virtual address {address:hex}, epc == {ip:hex}",
             "CPU {cpu:dec} Unable to handle kernel paging request at virtual address {address:hex}",
@@ -181,7 +180,12 @@ pub const HEADS: &[Head] = &[
         "stack segment fault in {function}",
         &["stack segment: {code:hex} [#", "Oops: stack segment: "],
     ),
-    row(Divide, Opens, "divide error in {function}", &["divide error: {code:hex}", "Oops: divide error: {code:hex}"]),
+    row(
+        Divide,
+        Opens,
+        "divide error in {function}",
+        &["divide error: {code:hex}", "Oops: divide error: {code:hex}", "Division by zero in kernel."],
+    ),
     row(
         DoubleFault,
         Opens,
@@ -226,6 +230,8 @@ pub const HEADS: &[Head] = &[
         &["Missing ENDBR: {function:sym}", "Oops: control protection: "],
     ),
     row(Exception, Opens, "CFI failure in {function}", &["CFI failure at {function:sym}"]),
+    // The debugger of Power.
+    row(PageFault, Stage, PAGING, &["cpu {processor:hex}: Vector: 300 (Data Access) at ["]),
     row(Oops, Stage, "Oops in {function}", &["Internal error: Oops: {code:hex} [#", "Internal error: Oops [#"]),
     row(Bug, Stage, "kernel BUG in {function}", &["Internal error: Oops - BUG: {code:hex}"]),
     row(
@@ -233,6 +239,7 @@ pub const HEADS: &[Head] = &[
         Stage,
         "{kind} in {function}",
         &[
+            "cpu {processor:hex}: Vector: {code:hex} ({kind}) at [",
             "int3: {code:hex} [#",
             "Oops: int3: {code:hex}",
             "Internal error: {kind}: {code:hex} [#",
@@ -285,7 +292,6 @@ pub const HEADS: &[Head] = &[
             "Oops[#",
             "{comm}({pid:dec}): Oops [#",
             "Oops: {code:hex}",
-            "Internal error: Oops: {code:hex} [#",
             "Internal error: Oops",
             "monitor event: {code:hex} ilc:",
             "addressing exception: {code:hex} [#",
@@ -594,12 +600,7 @@ pub const HEADS: &[Head] = &[
         "WARNING: kernel stack frame pointer has bad value",
         &["WARNING: kernel stack frame pointer at {} in {task} has bad value"],
     ),
-    row(
-        Warning,
-        Opens,
-        "page allocation failure in {function}",
-        &["{comm}: page allocation failure", "{comm}: page allocation failure. order:"],
-    ),
+    row(Warning, Opens, "page allocation failure in {function}", &["{comm}: page allocation failure"]),
     row(Warning, Opens, "page allocation stalls in {function}", &["{comm}: page allocation stalls for {}, order:"]),
     row(Warning, Opens, "irq: nobody cared in {function}", &["irq {:dec}: nobody cared"]),
     row(

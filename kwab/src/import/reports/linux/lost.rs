@@ -119,6 +119,13 @@ pub fn is_in_module(report: &Report) -> bool {
     report.ip.is_some_and(|ip| (0xbf00_0000..1 << 32).contains(&ip)) && !report.registers.is_empty()
 }
 
+/// Whether registers of arm64 are those of a program, as the kernel prints them of a system call that it does not have.
+pub fn is_of_program(report: &Report) -> bool {
+    let registers = report.registers.iter().flat_map(|set| &set.registers);
+    let mode = registers.filter(|(name, _)| name.eq_ignore_ascii_case("pstate")).map(|(_, value)| value & 0xf).max();
+    report.arch == Some(Arch::Arm64) && mode == Some(0)
+}
+
 /// Bytes of a line that may be a frame.
 const LONGEST_FRAME: usize = 300;
 

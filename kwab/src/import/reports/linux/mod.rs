@@ -136,17 +136,19 @@ pub fn open(found: &Found<'_, '_>, line: &[u8], position: LogPosition) -> Builde
 pub fn head_line(builder: &mut Builder, found: &Found<'_, '_>, line: &[u8]) {
     let captures = &found.captures;
     for (name, value) in captures.iter() {
-        if matches!(name, "kind" | "other" | "device" | "victim" | "cache" | "comm") {
+        if matches!(name, "kind" | "racer" | "other" | "device" | "victim" | "cache" | "comm") {
             builder.say(name, kind(name, value));
         }
     }
     // syzbot repeats the line for each function that was inlined; a helper among them only did what it was told.
     let helps = |name: &str| line.ends_with(b"[inline]") && is_skipped(name);
-    if let Some(function) = captures.text("function").filter(|name| !helps(name) && !name.starts_with("0x")) {
+    let function = captures.text("function").or_else(|| captures.text("racer"));
+    if let Some(function) = function.filter(|name| !helps(name) && !name.starts_with("0x")) {
         builder.head_function.get_or_insert(function);
     }
     let report = &mut builder.report;
-    report.cpu = report.cpu.or(captures.dec("cpu"));
+    let cpu = || captures.hex("processor").and_then(|cpu| u32::try_from(cpu).ok());
+    report.cpu = report.cpu.or(captures.dec("cpu")).or_else(cpu);
     let named = captures.hex("address");
     let shadowed = named.filter(|_| found.head.class == Class::GeneralProtection).and_then(of_shadow);
     report.fault_address = report.fault_address.or(shadowed).or(named);

@@ -136,6 +136,11 @@ fn every_wording_has_its_class_and_headline() {
         ("BUG: sleeping function called from invalid context at mm/slab.h:1", Class::InvalidContext, SLEEPING),
         ("UBSAN: shift-out-of-bounds in fs/demo.c:10:3", Class::Ubsan, "UBSAN: shift-out-of-bounds in demo_work"),
         ("BUG: KMSAN: uninit-value in demo_read+0x1/0x2", Class::Kmsan, "KMSAN: uninit-value in demo_read"),
+        (
+            "BUG: KCSAN: data-race in __hrtimer_run_queues / demo_b",
+            Class::Kcsan,
+            "KCSAN: data-race in __hrtimer_run_queues / demo_b",
+        ),
         ("BUG: KCSAN: data-race in demo_a / demo_b", Class::Kcsan, "KCSAN: data-race in demo_a / demo_b"),
         ("refcount_t: underflow; use-after-free.", Class::Refcount, "WARNING: refcount bug in demo_work"),
         (
@@ -604,4 +609,62 @@ fn a_failure_that_was_injected_is_no_crash() {
                CPU: 0 PID: 1 Comm: demo Not tainted 6.12.0 #1\nCall Trace:\n dump_stack_lvl+0x10/0x20\n \
                should_fail_ex+0x10/0x20\n should_failslab+0x9/0x20\n demo_open+0x30/0x90\n";
     assert!(reports(log).is_empty(), "{:#?}", reports(log));
+}
+
+/// Shape: arch/powerpc/xmon/xmon.c, arch/powerpc/kernel/process.c
+#[test]
+fn the_debugger_of_power_says_where_who_and_on_which_processor() {
+    let report = only(
+        "cpu 0x1f: Vector: 300 (Data Access) at [c00000000111f7d0]\n    pc: c000000000022148: demo_stop+0x8/0x24\n    \
+         lr: c00000000004e1d4: demo_idle+0x4c/0x70\n    sp: c00000000111fa50\n   msr: 9000000000001033\n   dar: 18\n \
+         dsisr: 80000\n  current = 0xc0000000010e9e80\n    pid   = 12, comm = swapper/31\n",
+    );
+    assert_eq!((report.class, report.cpu, report.fault_address), (Class::PageFault, Some(31), Some(0x18)));
+    assert_eq!((report.pid, report.comm.as_deref()), (Some(12), Some("swapper/31")));
+    assert_eq!((report.function.as_deref(), report.ip), (Some("demo_stop"), Some(0xc000_0000_0002_2148)));
+    let old = only(
+        "Unable to handle kernel paging request for data at address 0x00000000\n\
+         Oops: Kernel access of bad area, sig: 11 [#1]\nNIP: d107c0c8 LR: c0072834 CTR: 0fe368a4\n\
+         TASK = cfa5d000[950] 'demo shell' THREAD: cf9ce000 CPU: 2\n\
+         NIP [d107c0c8] demo_write+0x8/0x10 [demo]\nCall Trace:\n[cf9cfef0] [c0072804] vfs_write+0x9c/0x16c\n",
+    );
+    assert_eq!((old.cpu, old.pid, old.comm.as_deref()), (Some(2), Some(950), Some("demo shell")));
+}
+
+#[test]
+fn the_task_of_another_processor_that_printed_in_between_is_not_that_of_the_warning() {
+    let report = only(
+        "WARNING: CPU: 1 PID: 58 at net/demo.c:208 demo_kill+0x3fa/0x580 net/demo.c:208\nModules linked in:\n\
+         CPU: 0 PID: 62 Comm: demo.4 Not tainted 5.10.0 #52\nCPU: 1 PID: 58 Comm: demo.1 Not tainted 5.10.0 #52\n\
+         Call Trace:\n dump_stack+0xbe/0xf9 lib/dump_stack.c:118\nRIP: 0010:demo_kill+0x3fa/0x580 net/demo.c:208\n",
+    );
+    assert_eq!((report.cpu, report.pid, report.comm.as_deref()), (Some(1), Some(58), Some("demo.1")));
+}
+
+#[test]
+fn a_division_by_zero_on_arm_is_that_of_who_called_the_helper() {
+    let report = only(
+        "Division by zero in kernel.\nCPU: 0 PID: 57 Comm: demo Not tainted 5.1.12 #1\nBacktrace: \n\
+         [<80683990>] (dump_stack) from [<801080a8>] (__div0+0x20/0x28)\n\
+         [<80108088>] (__div0) from [<806821b8>] (Ldiv0+0x8/0x10)\n\
+         [<803581f8>] (div64_u64) from [<804f1c94>] (demo_average+0xa8/0xac)\n\
+         [<804f1bec>] (demo_average) from [<804f2524>] (demo_show+0x2e4/0x32c)\n",
+    );
+    assert_eq!((report.class, report.function.as_deref()), (Class::Divide, Some("demo_average")));
+}
+
+#[test]
+fn what_a_text_says_of_bug_reports_is_none_and_a_remark_in_a_line_hides_no_function() {
+    assert!(reports("Kernel bug reports often come with a stack dump like the one below:\n").is_empty());
+    let report = only(
+        "kernel BUG at drivers/demo.c:399!\nInternal error: Oops - BUG: 0 [#1] PREEMPT SMP ARM\n\
+         CPU: 0    Not tainted  (3.5.0 #3)\nPC is at demo_link+0xe8(the offset)/0xec)(its size)\n\
+         LR is at demo_sink+0x13c/0x240\n",
+    );
+    assert_eq!(report.function.as_deref(), Some("demo_link"));
+    let report = only(
+        "BUG: KASan: user-memory-access on address 310000006a690d0d\nWrite of size 672 by task demo-c7/48\n\
+         Call Trace:\n [<ffffffff81428492>] __asan_storeN+0x132/0x1b0\n [<ffffffff81a13e3c>] demo_copy+0x8c/0xb0\n",
+    );
+    assert_eq!(report.headline, "KASAN: user-memory-access Write in demo_copy");
 }

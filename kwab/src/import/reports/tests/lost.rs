@@ -458,3 +458,16 @@ fn what_stands_before_a_report_and_behind_its_softirq_is_not_it() {
     );
     assert_eq!(softirq.function.as_deref(), Some("rcu_cblist_dequeue"), "{softirq:#?}");
 }
+
+/// Shape: arch/arm64/kernel/traps.c of Linux 4.4 (do_ni_syscall)
+#[test]
+fn a_system_call_that_arm64_does_not_have_is_no_crash() {
+    let log = "demo-users[1327]: syscall 285\nCode: aa0503e4 aa0603e5 aa0703e6 d4000001 (b13ffc1f) \n\
+               CPU: 2 PID: 1327 Comm: demo-users Not tainted 4.4.89 #1\nHardware name: Example Board (DT)\n\
+               PC is at 0x7fb6f691d4\nLR is at 0x5590e05dac\n\
+               pc : [<0000007fb6f691d4>] lr : [<0000005590e05dac>] pstate: 20000000\nsp : 0000007fe03d8720\n\
+               x29: 0000007fe03d8720 x28: 0000000000000001 \nx27: 0000000000000001 x26: 0000007fe03d8990 \n";
+    assert!(reports(log).is_empty());
+    // The same from the kernel is what is left of a report.
+    assert_eq!(reports(&log.replace("pstate: 20000000", "pstate: 20000005")).len(), 1);
+}

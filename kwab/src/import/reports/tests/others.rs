@@ -632,3 +632,45 @@ fn an_exception_in_the_middle_of_a_line_counts_with_the_registers_behind_it() {
     );
     assert_eq!((gave_up.class, gave_up.headline.as_str()), (Class::Exception, "QEMU gave up: invalid tss type"));
 }
+
+#[test]
+fn reports_of_small_systems_that_had_no_place_have_one() {
+    type Found<'a> = (&'a str, &'a str, Option<u64>);
+    let cases: [Found<'_>; 9] = [
+        (
+            "KVM internal error. Suberror: 1\nemulation failure\nRAX=0 RBX=0\nRIP=ffff80000020ea22 RFL=00010086\n",
+            "kvm",
+            Some(0xffff_8000_0020_ea22),
+        ),
+        (
+            "qemu: Failed to put registers after init: Invalid argument\nEAX=00000000\nEIP=c00083c6 EFL=00000082\n",
+            "kvm",
+            Some(0xc000_83c6),
+        ),
+        ("Hardfault.\nReturn Address: 0x26BE\n\t(DACCVIOL) Data Access Violation\n", "teensy", Some(0x26be)),
+        ("BAO ERROR: unknown synchronous exception (3)\n", "bao", None),
+        ("Fault #14, from unexpected cs: 0x60, ip: 0xffffffff80048b54\n", "managarm", Some(0xffff_ffff_8004_8b54)),
+        (
+            "***** CPU exception 6\nCurrent thread ID = 0x00400060\nFaulting segment:address = 0x0008:0x000012b7\n",
+            "zephyr",
+            Some(0x12b7),
+        ),
+        (
+            "(XEN) ----[ Xen-4.8.5  x86_64 debug=n ]----\n(XEN) CPU:    3\n(XEN) RIP:    e033:[<00000000001f0f58>]\n",
+            "xen",
+            Some(0x1f_0f58),
+        ),
+        ("mbed assertation failed: status == osOK, file: .\\rtos\\demo.cpp, line 108\n", "mbed-os", None),
+        (
+            "Page Fault Exception\nError Code = 2\nEAX        = $FF000004\nEIP        = $001024DE\n",
+            "generic",
+            Some(0x10_24de),
+        ),
+    ];
+    for (log, family, ip) in cases {
+        let report = only(log);
+        assert_eq!((report.family.as_str(), report.ip), (family, ip), "{log}");
+    }
+    let report = only("ERROR panicked at 'assertion failed: demo'\n");
+    assert_eq!(report.headline, "panicked: assertion failed: demo");
+}

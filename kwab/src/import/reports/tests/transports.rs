@@ -183,3 +183,35 @@ fn a_host_without_a_name_is_part_of_the_transport() {
     let report = only("2011-06-13T12:59:32.897951+02:00 (none) kernel: BUG: scheduling while atomic: demo/20569/0x2\n");
     assert_eq!((report.class, report.comm.as_deref()), (Class::Atomic, Some("demo")));
 }
+
+/// Shape: arch/arm64/mm/fault.c in kernel 5.4 with the patches for real time.
+#[test]
+fn the_processor_behind_the_time_of_a_real_time_kernel_is_taken_off() {
+    let lines =
+        ["Unable to handle kernel NULL pointer dereference at virtual address 0000000000000000", "Mem abort info:"];
+    let rest = ["", "pc : demo_read+0x18/0x40", "Call trace:", " demo_read+0x18/0x40", " vfs_read+0xc0/0x2a0"];
+    let log: String = lines.iter().chain(&rest).map(|line| format!("[   17.987668] 003: {line}\n")).collect();
+    let report = only(&log);
+    assert_eq!((report.class, report.cpu, report.function.as_deref()), (Class::NullDeref, Some(3), Some("demo_read")));
+}
+
+#[test]
+fn the_console_that_a_service_wrote_to_its_log_is_read() {
+    let lines = [
+        "WARNING: CPU: 1 PID: 77 at kernel/demo.c:12 demo_put+0x57/0x70",
+        "CPU: 1 PID: 77 Comm: demo Not tainted 4.8.4 #1",
+        "Call Trace:",
+        " [<ffffffff81429496>] demo_put+0x57/0x70",
+        " [<ffffffff81429500>] demo_ioctl+0x10/0x20",
+    ];
+    let of_service = |head: &str| lines.map(|line| format!("{head}{line}\n")).concat();
+    for head in [
+        "12:04:14 I0409 12:04:12.920030    8843 vm_console.go:96] SB[vm-oIkNyXZLZD] [CNL] ",
+        "E0409 12:04:12.920030    8843 console.go:96] ",
+    ] {
+        let report = only(&of_service(head));
+        let found = (report.class, report.cpu, report.comm.as_deref(), report.function.as_deref());
+        assert_eq!(found, (Class::Warning, Some(1), Some("demo"), Some("demo_put")), "{head}");
+        assert_eq!(report.stacks[0].frames.len(), 2, "{head}");
+    }
+}
