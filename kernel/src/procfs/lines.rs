@@ -8,8 +8,8 @@ use linux_abi::Errno;
 use crate::mm::frames;
 use crate::task::kept::Keeping;
 
-/// A text that is being made. A user chooses how long that of many mappings or arguments is, and how many processes make
-/// one at once: where there is no room for more, there is an error, and what it takes counts for its process.
+/// A text that is being made. A user chooses how long that of many mappings or arguments is, and how many processes
+/// make one at once: where there is no room for more, there is an error, and what it takes counts for its process.
 pub(super) struct Lines {
     text: Vec<u8>,
     kept: Keeping,

@@ -321,9 +321,9 @@ impl WaitQueue {
         self.waiting.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether anything waits, asked with a lock held that every condition and every poll of this queue takes: who joins
-    /// the queue later than this sees what was done under the lock before. So no fence is needed, which costs as much
-    /// as the lock.
+    /// Whether anything waits, asked with a lock held that every condition and every poll of this queue takes: who
+    /// joins the queue later than this sees what was done under the lock before. So no fence is needed, which costs as
+    /// much as the lock.
     #[inline]
     pub fn has_waiters_locked<T: ?Sized>(&self, _held: &SpinGuard<'_, T>) -> bool {
         self.waiting.load(Ordering::Relaxed) != 0

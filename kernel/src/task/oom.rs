@@ -126,8 +126,8 @@ fn choose() -> Option<Arc<Process>> {
     worst.map(|(_, process)| process)
 }
 
-/// How likely [`choose`] takes it, as `/proc/PID/oom_score` says it: 667 for none of the memory, 1333 for all of it, 0 for
-/// never.
+/// How likely [`choose`] takes it, as `/proc/PID/oom_score` says it: 667 for none of the memory, 1333 for all of it, 0
+/// for never.
 pub fn score(process: &Process) -> u64 {
     let total = (frames::total() as i64).max(1);
     let adjust = process.oom_score.adjustment();

@@ -1,7 +1,7 @@
 //! Writes what calls are given and what they give as strace does, from the bytes that an argument pointed at.
 //!
-//! Which argument points at what is a table of `linux-abi` ([`Pointee`]); layouts are those of x86-64 (the kernel's uapi
-//! headers). [`size`] says how many bytes a call reads there, [`write`] shows them, and what it wrote, once it has
+//! Which argument points at what is a table of `linux-abi` ([`Pointee`]); layouts are those of x86-64 (the kernel's
+//! uapi headers). [`size`] says how many bytes a call reads there, [`write`] shows them, and what it wrote, once it has
 //! returned.
 
 use std::fmt::{Display, Formatter, Result as Written, Write};

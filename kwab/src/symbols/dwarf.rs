@@ -111,13 +111,12 @@ pub(super) struct AroundDwarf<'a> {
 
 /// Reads all units of `dwarf`.
 pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, around: &AroundDwarf<'_>) -> Tables {
-    // Before the units, which borrow from it.
-    let apart;
-    let mut units = Units::of(dwarf, around.length);
-    apart = SplitFiles::of(around.path, &units);
-    if let Some(files) = &apart {
-        units = units.with_splits(files.with(|bytes| Slice::new(bytes, LittleEndian)), files.length);
-    }
+    let units = Units::of(dwarf, around.length);
+    let apart = SplitFiles::of(around.path, &units);
+    let mut units = match &apart {
+        Some(files) => units.with_splits(files.with(|bytes| Slice::new(bytes, LittleEndian)), files.length),
+        None => units,
+    };
     let threads = std::thread::available_parallelism().map_or(1, usize::from).min(8).min(units.len().max(1));
     let mut parts = read_all(&units, threads, around);
     if units.is_spent() {

@@ -1,7 +1,8 @@
 /*
  * contract: timeout=60
  * proc(5): users who read the arguments and the environment of a program with a megabyte of each, many times at once
- * and with hardly any memory free, do not use up the kernel's memory: they are refused or ended, and the system goes on.
+ * and with hardly any memory free, do not use up the kernel's memory: they are refused or ended, and the system goes
+ * on.
  */
 #include "../contract.h"
 #include <sys/resource.h>

@@ -107,6 +107,8 @@ fn kasan_tells_access_object_and_both_stacks() {
 
 /// The headline of a sleep in atomic context.
 const SLEEPING: &str = "BUG: sleeping function called from invalid context in demo_work";
+/// The headline of a race with what runs timers.
+const TIMERS: &str = "KCSAN: data-race in __hrtimer_run_queues / demo_b";
 /// The headline of a page fault.
 const PAGING: &str = "BUG: unable to handle kernel paging request in demo_work";
 
@@ -136,11 +138,7 @@ fn every_wording_has_its_class_and_headline() {
         ("BUG: sleeping function called from invalid context at mm/slab.h:1", Class::InvalidContext, SLEEPING),
         ("UBSAN: shift-out-of-bounds in fs/demo.c:10:3", Class::Ubsan, "UBSAN: shift-out-of-bounds in demo_work"),
         ("BUG: KMSAN: uninit-value in demo_read+0x1/0x2", Class::Kmsan, "KMSAN: uninit-value in demo_read"),
-        (
-            "BUG: KCSAN: data-race in __hrtimer_run_queues / demo_b",
-            Class::Kcsan,
-            "KCSAN: data-race in __hrtimer_run_queues / demo_b",
-        ),
+        ("BUG: KCSAN: data-race in __hrtimer_run_queues / demo_b", Class::Kcsan, TIMERS),
         ("BUG: KCSAN: data-race in demo_a / demo_b", Class::Kcsan, "KCSAN: data-race in demo_a / demo_b"),
         ("refcount_t: underflow; use-after-free.", Class::Refcount, "WARNING: refcount bug in demo_work"),
         (

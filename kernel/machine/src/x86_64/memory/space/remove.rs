@@ -47,7 +47,7 @@ impl<'a> Batch<'a> {
         self.len += 1;
     }
 
-    /// Add a table that is out of the tree. Processors cache the entries of the levels above the leaves for any address.
+    /// Add a table that is out of the tree. Processors cache the entries of the levels above leaves for any address.
     #[cold]
     fn push_table(&mut self, entry: u64) {
         self.range = PageRange::ALL;
@@ -146,7 +146,7 @@ impl Tables<'_> {
 
     /// Give back the empty tables on the way to `at`, from the lowest up. Returns the next address that has others.
     fn drop_empty_at(&self, at: u64, batch: &mut Batch<'_>) -> u64 {
-        // SAFETY: as in `slot`: the root, and what non-zero intermediate entries own, are tables while the lock is held.
+        // SAFETY: as in `slot`: the root, and what non-zero intermediate entries own, are tables under the lock.
         let entries = |number: FrameNumber| unsafe { table::table(number.addr()) };
         let entry = |number, level| &entries(number)[table::index(at, level)];
         let (mut way, mut level) = ([self.space.root; 4], 3);
