@@ -134,6 +134,10 @@ const FORTRESS: &[&str] = &["-p", "kernel", "--features", "fortress", "--target"
 pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     setup::require_targets()?;
     let started = Instant::now();
+    if let Some(free) = free_space().filter(|free| *free < NEEDED) {
+        let (free, needed) = (gigabytes(free), gigabytes(NEEDED));
+        eprintln!("WARNING: {free} are free below {}, and all steps need {needed}", paths::shown(paths::root()));
+    }
     let mut tally = Tally::default();
     let mut lines = Vec::new();
     let mut ends = Vec::new();
@@ -150,7 +154,8 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
             (Some(before), Some(after)) => format!("  {:.1} processors", (after - before) / seconds.max(0.1)),
             _ => String::new(),
         };
-        lines.push(format!("{:<16} {word:<7} {seconds:>7.1} s{busy}", step.name));
+        let free = free_space().map_or(String::new(), |free| format!("  {} free", gigabytes(free)));
+        lines.push(format!("{:<16} {word:<7} {seconds:>7.1} s{busy}{free}", step.name));
         if let Err(error) = result {
             eprintln!("{}: {error:#}", if word == SKIPPED { "WARNING: nothing was tested" } else { "error" });
             ends.push(format!("{} {word}: {error:#}", step.name));
@@ -162,6 +167,19 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     ends.iter().for_each(|end| println!("{end}"));
     println!("{} passed, {} failed{skipped}", tally.passed, tally.failed);
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Bytes of the disk that all steps take, from a clean clone on.
+const NEEDED: u64 = 9_000_000_000;
+
+/// Bytes that are free where everything is built; a step that fails for want of them says so in many ways.
+fn free_space() -> Option<u64> {
+    let disk = rustix::fs::statvfs(paths::root()).ok()?;
+    disk.f_bavail.checked_mul(disk.f_frsize)
+}
+
+fn gigabytes(bytes: u64) -> String {
+    format!("{:.1} GB", bytes as f64 / 1e9)
 }
 
 /// Seconds of processors that this program and the programs it has waited for have used; the four counters of
