@@ -20,7 +20,7 @@ use crate::fuzz::record::Record;
 use crate::kernel::Safety;
 use crate::linux_crashes::kit::Architecture;
 use crate::linux_crashes::rows::{self, WayRow};
-use crate::mutants::report::{self, Record as Mutants};
+use crate::mutants::{report, seeds};
 use crate::paths;
 use crate::results::{Circumstances, Kept, kept};
 use crate::suites::{Suite, SuiteComparison};
@@ -287,12 +287,11 @@ impl Writer {
     }
 
     fn mutants(&mut self) -> Result<()> {
-        let (title, command) = ("Diagnosis of mutants", "cargo xtask mutants --seed S --count N");
-        let Some(Kept { circumstances, results }) = self.load::<Vec<Mutants>>("mutants", title, command)? else {
-            return Ok(());
-        };
-        self.heading(title, command, &circumstances);
-        self.line(report::tables(&results).trim_end());
+        self.line(
+            "\n## Diagnosis of mutants\n\n`cargo xtask mutants --seed S --count N --write`, with every mutant in",
+        );
+        self.line("`testing/mutants/`. Each seed was judged before anything was changed for it.\n");
+        self.line(report::tables(&seeds::all()?).trim_end());
         Ok(())
     }
 

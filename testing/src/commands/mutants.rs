@@ -1,4 +1,4 @@
-//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--id ID] [--kept DIR] [--json]`: changes the kernel at
+//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--id ID] [--kept DIR] [--write] [--json]`: changes the kernel at
 //! random places and asks whether `kwab` finds the changed function.
 //!
 //! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one
@@ -25,7 +25,7 @@ use crate::mutants::loads::Loads;
 use crate::mutants::reach::Reach;
 use crate::mutants::report::{self, Record, Row};
 use crate::mutants::tree::{Built, Tree};
-use crate::mutants::{self, Session, described, list, refused, sample, slice};
+use crate::mutants::{self, Session, described, list, refused, sample, seeds, slice};
 use crate::results::{self, Circumstances};
 use crate::setup::{self, Consent, Tool};
 use crate::{paths, results::Kept};
@@ -51,6 +51,9 @@ pub struct Arguments {
     /// Build and boot nothing: ask again about the cases in this folder.
     #[arg(long, value_name = "DIR")]
     kept: Option<PathBuf>,
+    /// Keep the seed in the repository, for the page of results.
+    #[arg(long, conflicts_with_all = ["only", "id", "kept", "minutes"])]
+    write: bool,
     /// Print JSON instead of tables.
     #[arg(long)]
     json: bool,
@@ -61,10 +64,14 @@ pub fn run(arguments: &Arguments, consent: Consent) -> Result<ExitCode> {
     let began = Circumstances::now();
     let kwab = binary::kwab()?;
     let mut failures = Vec::new();
-    let record = match &arguments.kept {
+    let mut record = match &arguments.kept {
         Some(folder) => again(&kwab, folder, arguments)?,
         None => sampled(kwab, arguments, consent, &mut failures)?,
     };
+    record.circumstances = Some(began.clone());
+    if arguments.write {
+        seeds::write(&record)?;
+    }
     if arguments.json {
         println!("{}", serde_json::to_string_pretty(&record)?);
     } else {
@@ -105,7 +112,14 @@ pub fn slice(consent: Consent) -> Result<()> {
 fn again(kwab: &Path, folder: &Path, arguments: &Arguments) -> Result<Record> {
     let rows = mutants::kept(kwab, folder, |row| show(row, arguments))?;
     ensure!(!rows.is_empty(), "no mutant is kept in {}", paths::shown(folder));
-    Ok(Record { seed: arguments.seed, listed: rows.len(), left_out: BTreeMap::new(), not_reached: 0, rows })
+    Ok(Record {
+        seed: arguments.seed,
+        circumstances: None,
+        listed: rows.len(),
+        left_out: BTreeMap::new(),
+        not_reached: 0,
+        rows,
+    })
 }
 
 /// Builds a kernel with all mutants in it.
@@ -122,8 +136,14 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     let built = built(&all)?;
     let folder = paths::build(&format!("mutants/{}", arguments.seed))?;
     let baseline = Baseline::take(&built.program, Loads::prepare(consent)?, &folder, consent)?;
-    let mut record =
-        Record { seed: arguments.seed, listed: 0, left_out: BTreeMap::new(), not_reached: 0, rows: Vec::new() };
+    let mut record = Record {
+        seed: arguments.seed,
+        circumstances: None,
+        listed: 0,
+        left_out: BTreeMap::new(),
+        not_reached: 0,
+        rows: Vec::new(),
+    };
     let only = arguments.only.as_deref().unwrap_or_default();
     let mut built_in = Vec::new();
     for (number, mutant) in (0..).zip(all).filter(|(_, mutant)| mutant.file.starts_with(only)) {

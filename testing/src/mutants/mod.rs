@@ -25,6 +25,7 @@ pub mod refused;
 pub mod report;
 pub mod sample;
 pub mod score;
+pub mod seeds;
 pub mod slice;
 pub mod switch;
 pub mod traces;

@@ -9,6 +9,7 @@ use super::guest::{Difference, Sort};
 use super::list::Mutant;
 use super::names::Blamed;
 use super::score::{LIKELY, SURE, Score};
+use crate::results::Circumstances;
 
 /// How long the parts of a mutant took.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -76,6 +77,23 @@ impl Row {
         }
     }
 
+    /// What a developer has who looks at the dump and, with the build that worked, at the paths: named where one of
+    /// the reports names it.
+    #[must_use]
+    pub fn either(&self) -> Score {
+        let told: Vec<&Score> = [&self.dump, &self.traces, &self.paths].into_iter().flatten().collect();
+        let any = |says: fn(&Score) -> bool| told.iter().any(|score| says(score));
+        let sure = self.dump.clone().unwrap_or_default();
+        Score {
+            judged: any(|score| score.judged),
+            first: any(|score| score.first),
+            three: any(|score| score.three),
+            screen: any(|score| score.screen),
+            anywhere: any(|score| score.anywhere),
+            ..sure
+        }
+    }
+
     /// One line about it.
     #[must_use]
     pub fn line(&self) -> String {
@@ -109,6 +127,9 @@ fn word(score: &Score) -> &'static str {
 pub struct Record {
     /// What the sample was drawn by.
     pub seed: u64,
+    /// When and with what it was judged.
+    #[serde(default)]
+    pub circumstances: Option<Circumstances>,
     /// How many mutants there are to draw from.
     pub listed: usize,
     /// How many of them cannot be switched on, by reason.
@@ -152,6 +173,7 @@ fn definitions() -> String {
          no dump, or a log without a death. Of a different output, `kwab oracle` judges the calls of one load: the\n\
          mutated function is the first, one of the first three, on the first screen, anywhere in its report; from\n\
          paths, the code that ran in each call is recorded too, by lines: a switch stays on the line it mutates.\n\
+         either: named by the dump's report or by one of the oracle's, each counted where it is best.\n\
          Classes of bugs are not scored: a mutation has none that an independent source knows.\n"
     )
 }
@@ -161,10 +183,15 @@ fn definitions() -> String {
 pub fn tables(records: &[Record]) -> String {
     let rows: Vec<&Row> = records.iter().flat_map(|record| &record.rows).collect();
     let mut text = String::new();
-    for Record { seed, listed, left_out, not_reached, rows } in records {
+    for Record { seed, circumstances, listed, left_out, not_reached, rows } in records {
         let cases = rows.iter().filter(|row| row.sort.is_case()).count();
+        let noticed = rows.iter().filter(|row| row.sort != Sort::Unnoticed).count();
         let out = left_out.values().sum::<usize>();
-        let _ = writeln!(text, "Seed {seed}: {} of {listed} mutants, {cases} cases.", rows.len());
+        let by = circumstances
+            .as_ref()
+            .map_or(String::new(), |by| format!(" ({}, kernel at commit {}, QEMU {})", by.date, by.commit, by.qemu));
+        let _ =
+            writeln!(text, "Seed {seed}{by}: {} of {listed} mutants, {noticed} noticed, {cases} cases.", rows.len());
         let _ = writeln!(text, "{out} cannot be switched on; the loads do not come to {not_reached} of the others.\n");
     }
     let _ = writeln!(text, "| outcome | mutants |\n|---|---:|");
@@ -188,6 +215,8 @@ pub fn tables(records: &[Record]) -> String {
         let of_paths = rows.iter().filter(|row| row.sort == sort).filter_map(|row| row.paths.as_ref());
         counts(&mut text, sort.name(), "paths", &of_paths.collect::<Vec<_>>());
     }
+    let either: Vec<Score> = rows.iter().filter(|row| row.sort != Sort::Unnoticed).map(|row| row.either()).collect();
+    counts(&mut text, "all noticed", "either", &either.iter().collect::<Vec<_>>());
     calibration(&mut text, &rows);
     let _ = write!(text, "\n{}", definitions());
     text
@@ -253,8 +282,16 @@ mod tests {
             row(Sort::Hung, Some(Score::default())),
             row(Sort::Unnoticed, None),
         ];
-        let text = tables(&[Record { seed: 1, listed: 9, left_out: BTreeMap::new(), not_reached: 0, rows }]);
-        assert!(text.contains("Seed 1: 4 of 9 mutants, 3 cases."), "{text}");
+        let text = tables(&[Record {
+            seed: 1,
+            circumstances: None,
+            listed: 9,
+            left_out: BTreeMap::new(),
+            not_reached: 0,
+            rows,
+        }]);
+        assert!(text.contains("Seed 1: 4 of 9 mutants, 3 noticed, 3 cases."), "{text}");
+        assert!(text.contains("| all noticed | either | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");
         assert!(text.contains("| hung | 2 |"), "{text}");
         assert!(text.contains("| all | dump | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");
         assert!(text.contains("| dump | 0.8-0.9 | 1 | 0 | 0 |"), "{text}");
