@@ -41,7 +41,7 @@ impl Lines {
         Ok(&mut self.text[before..])
     }
 
-    /// The text.
+    /// What was made.
     pub(super) fn into_text(self) -> Vec<u8> {
         self.text
     }

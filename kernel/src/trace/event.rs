@@ -253,7 +253,7 @@ impl fmt::Display for Json<'_> {
                     }
                 }
             }
-            // What is no text has no name in JSON: the code point of the same number.
+            // Bytes that are not text have no name in JSON: the code point of the same number.
             for byte in chunk.invalid() {
                 write!(f, "\\u{byte:04x}")?;
             }

@@ -3,7 +3,7 @@
 //! The bytes come from the dump, else from the image. Where the instruction pointer holds no code, the call that led
 //! there is shown instead: the innermost frame of the backtrace whose code is known.
 
-use super::context::{Context, Machine, Printed, function_of, machine, printed_code};
+use super::context::{CodeKind, Context, Printed, function_of, machine, printed_code};
 use crate::decode::{Instruction, around};
 
 /// Bytes before the fault that are looked at.
@@ -60,9 +60,9 @@ fn lines(ctx: &Context<'_, '_>, at: u64) -> Option<Vec<Instruction>> {
 fn read(ctx: &Context<'_, '_>, bytes: &[u8], start: u64, at: u64) -> Option<Vec<Instruction>> {
     let view = &ctx.view();
     let lines = match machine(ctx.case) {
-        Machine::X86 => around(bytes, start, at, LINES.0, LINES.1, view),
-        Machine::Fixed(isa) => isa.around(bytes, start, at, LINES, &Printed { view, isa }),
-        Machine::Unknown => return None,
+        CodeKind::X86 => around(bytes, start, at, LINES.0, LINES.1, view),
+        CodeKind::Fixed(isa) => isa.around(bytes, start, at, LINES, &Printed { view, isa }),
+        CodeKind::Unknown => return None,
     };
     (!lines.is_empty()).then_some(lines)
 }

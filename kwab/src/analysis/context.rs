@@ -352,9 +352,9 @@ fn faulting_instruction(view: &View<'_, '_>, death: &Postmortem) -> Option<Instr
 
 fn decoded(view: &View<'_, '_>, bytes: &[u8], ip: u64) -> Option<Instruction> {
     let found = match machine(view.case) {
-        Machine::X86 => decode_at(bytes, ip, view),
-        Machine::Fixed(isa) => isa.decode_at(bytes, ip, &Printed { view, isa }),
-        Machine::Unknown => None,
+        CodeKind::X86 => decode_at(bytes, ip, view),
+        CodeKind::Fixed(isa) => isa.decode_at(bytes, ip, &Printed { view, isa }),
+        CodeKind::Unknown => None,
     };
     found.filter(|instruction| !instruction.invalid)
 }
@@ -383,7 +383,7 @@ pub(super) fn function_of(death: &Postmortem) -> Option<(String, u64)> {
 }
 
 /// How the machine's code is read.
-pub(super) enum Machine {
+pub(super) enum CodeKind {
     /// As that of x86-64.
     X86,
     /// As that of another instruction set.
@@ -394,13 +394,13 @@ pub(super) enum Machine {
 
 /// How the machine's code is read. A dump that does not name its instruction set is of x86; a log may be of one for
 /// which dumps have no name.
-pub(super) fn machine(case: &Case<'_>) -> Machine {
+pub(super) fn machine(case: &Case<'_>) -> CodeKind {
     let arch = case.identities.first().and_then(|identity| identity.arch);
     match (arch, Fixed::of(arch)) {
-        (_, Some(isa)) => Machine::Fixed(isa),
-        (Some(Arch::X86_64), _) => Machine::X86,
-        (None, _) if printed_code(case).is_none() => Machine::X86,
-        _ => Machine::Unknown,
+        (_, Some(isa)) => CodeKind::Fixed(isa),
+        (Some(Arch::X86_64), _) => CodeKind::X86,
+        (None, _) if printed_code(case).is_none() => CodeKind::X86,
+        _ => CodeKind::Unknown,
     }
 }
 

@@ -36,8 +36,9 @@ impl Image {
 
     /// The units of its DWARF; `None` as for [`Image::debug_info`].
     pub(crate) fn units(&self) -> Option<Units<Dwarf>> {
-        let units = Units::of(self.debug_info()?, self.source().size().ok()?);
-        let Some(files) = SplitFiles::of(self.path(), &units) else { return Some(units) };
+        let length = self.source().size().ok()?;
+        let units = Units::of(self.debug_info()?, length);
+        let Some(files) = SplitFiles::of(self.path(), units.skeletons(), length) else { return Some(units) };
         Some(units.with_splits(files.with(|bytes| Dwarf::new(bytes.clone(), LittleEndian)), files.length))
     }
 }

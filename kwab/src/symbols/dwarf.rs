@@ -112,7 +112,7 @@ pub(super) struct AroundDwarf<'a> {
 /// Reads all units of `dwarf`.
 pub(super) fn collect(dwarf: gimli::Dwarf<Slice<'_>>, around: &AroundDwarf<'_>) -> Tables {
     let units = Units::of(dwarf, around.length);
-    let apart = SplitFiles::of(around.path, &units);
+    let apart = SplitFiles::of(around.path, units.skeletons(), around.length);
     let mut units = match &apart {
         Some(files) => units.with_splits(files.with(|bytes| Slice::new(bytes, LittleEndian)), files.length),
         None => units,

@@ -10,11 +10,10 @@ use std::os::unix::ffi::OsStringExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use gimli::{DebugInfoOffset, DwarfPackage, DwoId, Reader, Section as _, SectionId, UnitType};
+use gimli::{DebugInfoOffset, DwarfPackage, DwoId, Reader, Section as _, SectionId, UnitRef, UnitType};
 
 use super::bytes::ImageBytes;
 use super::elf::{self, Elf, ElfTask, with_elf};
-use super::units::Units;
 use super::{names, regular};
 
 /// Bytes of a section, shared by what was read from them.
@@ -45,9 +44,13 @@ struct Apart {
 }
 
 impl SplitFiles {
-    /// Those of the image at a path; `None` when its units are whole.
-    pub(super) fn of<R: Reader<Offset = usize>>(image: Option<&Path>, units: &Units<R>) -> Option<Self> {
-        let apart: Vec<Apart> = units.skeletons().filter_map(|unit| Apart::of(image, &unit)).collect();
+    /// Those of the image at a path that has these skeletons and so many bytes; `None` when its units are whole.
+    pub(super) fn of<'u, R: Reader<Offset = usize> + 'u>(
+        image: Option<&Path>,
+        skeletons: impl Iterator<Item = UnitRef<'u, R>>,
+        bytes: u64,
+    ) -> Option<Self> {
+        let apart: Vec<Apart> = skeletons.filter_map(|unit| Apart::of(image, &unit)).collect();
         if apart.is_empty() {
             return None;
         }
@@ -58,7 +61,7 @@ impl SplitFiles {
             files.package = with_elf(&ImageBytes::File(path), ReadPackage).ok();
         }
         let package = files.package.as_ref().and_then(|package| package_with(package, |bytes| slice(bytes)));
-        let most = MOST_BYTES.saturating_add(units.length().saturating_mul(8));
+        let most = MOST_BYTES.saturating_add(bytes.saturating_mul(8));
         for Apart { id, paths } in apart {
             let is_packed = package.as_ref().is_some_and(|package| package.cu_index.find(id).is_some());
             if is_packed || objects.contains_key(&id) {
@@ -107,7 +110,7 @@ pub(super) fn package_of(image: &Path) -> Option<PathBuf> {
 }
 
 impl Apart {
-    fn of<R: Reader<Offset = usize>>(image: Option<&Path>, unit: &gimli::UnitRef<'_, R>) -> Option<Self> {
+    fn of<R: Reader<Offset = usize>>(image: Option<&Path>, unit: &UnitRef<'_, R>) -> Option<Self> {
         let id = unit.dwo_id?.0;
         let string = |reader: &R| Some(cut(reader.to_slice().ok()?.into_owned()));
         let Some(name) = unit.dwo_name().ok().flatten().and_then(|value| string(&unit.attr_string(value).ok()?)) else {

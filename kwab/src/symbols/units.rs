@@ -76,11 +76,6 @@ impl<R: Reader<Offset = usize>> Units<R> {
         self
     }
 
-    /// Bytes of the image's file.
-    pub(super) const fn length(&self) -> u64 {
-        self.length
-    }
-
     /// The units that are skeletons.
     pub(super) fn skeletons(&self) -> impl Iterator<Item = UnitRef<'_, R>> {
         let may_be = |index: &usize| split::may_be_skeleton(&self.dwarf, &self.headers[*index]);

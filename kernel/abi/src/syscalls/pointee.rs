@@ -104,7 +104,7 @@ impl Layout {
 /// How many of them lie there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// One.
+    /// It alone.
     One,
     /// As many as an array has.
     Fixed(usize),
@@ -136,7 +136,7 @@ use Way::{Both, In, Out};
 pub struct Pointee {
     /// How one is laid out.
     pub layout: Layout,
-    /// How many.
+    /// How many of them lie there.
     pub count: Count,
     /// When they are valid.
     pub way: Way,

@@ -690,7 +690,7 @@ fn the_code_of_arm64_is_decoded_with_the_values_of_its_registers() {
 fn the_code_of_a_modern_x86_log_is_decoded_though_it_prints_no_address() {
     let log = "[    3.1] BUG: kernel NULL pointer dereference, address: 0000000000000018\n\
                [    3.1] #PF: error_code(0x0000) - not-present page\n[    3.1] Oops: 0000 [#1] PREEMPT SMP\n\
-               [    3.1] CPU: 1 PID: 77 Comm: demo Not tainted 6.6.0 #1\n[    3.1] RIP: 0010:demo_read+0x8/0x40 [demo]\n\
+               [    3.1] CPU: 1 PID: 7 Comm: demo Not tainted 6.6.0 #1\n[    3.1] RIP: 0010:demo_read+0x8/0x40 [demo]\n\
                [    3.1] Code: 0f 1f 44 00 00 53 89 d3 <8b> 47 18 5b c3\n\
                [    3.1] RSP: 0018:ffffc90000123d20 EFLAGS: 00010246\n\
                [    3.1] RDX: 0000000000000100 RSI: 00007ffc0de10000 RDI: 0000000000000000\n\

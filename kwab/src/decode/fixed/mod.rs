@@ -27,7 +27,7 @@ pub enum Fixed {
 struct Meaning {
     text: String,
     /// The place in memory that it is about.
-    place: Option<Place>,
+    place: Option<Cell>,
     control: Control,
     /// Registers whose values decide where it goes on.
     tested: Vec<u16>,
@@ -37,9 +37,9 @@ struct Meaning {
 
 /// A place in memory.
 #[derive(Clone, Debug)]
-struct Place {
+struct Cell {
     base: Option<u16>,
-    index: Option<Index>,
+    index: Option<IndexRegister>,
     displacement: u64,
     access: Access,
     size: usize,
@@ -47,7 +47,7 @@ struct Place {
 
 /// What is added to a base register.
 #[derive(Clone, Debug)]
-struct Index {
+struct IndexRegister {
     register: u16,
     /// Only its lower 32 bits count.
     narrow: bool,
@@ -158,7 +158,7 @@ impl Fixed {
         };
         let mut reads: Vec<(&'static str, u64)> = Vec::new();
         let place = meaning.place.as_ref();
-        let used = place.and_then(|place| place.base).into_iter().chain(place.and_then(Place::index_register));
+        let used = place.and_then(|place| place.base).into_iter().chain(place.and_then(Cell::index_register));
         for number in used.chain(meaning.goes_to.map(|(number, _)| number)).chain(meaning.tested.iter().copied()) {
             let name = self.register_name(number);
             if let Some(value) = value(number).filter(|_| !reads.iter().any(|(known, _)| *known == name)) {
@@ -175,7 +175,7 @@ impl Fixed {
         Instruction { addr, bytes: bytes.to_vec(), text: meaning.text, operands, reads, control, invalid: false }
     }
 
-    fn operand(self, place: &Place, value: &dyn Fn(u16) -> Option<u64>) -> Operand {
+    fn operand(self, place: &Cell, value: &dyn Fn(u16) -> Option<u64>) -> Operand {
         let registers = place.base.into_iter().chain(place.index_register());
         let registers = registers.map(|number| (self.register_name(number), number, value(number))).collect();
         let base = place.base.map_or(Some(0), value);
@@ -186,13 +186,13 @@ impl Fixed {
     }
 }
 
-impl Place {
+impl Cell {
     fn index_register(&self) -> Option<u16> {
         self.index.as_ref().map(|index| index.register)
     }
 }
 
-impl Index {
+impl IndexRegister {
     fn worth(&self, value: u64) -> u64 {
         let value = match (self.narrow, self.signed) {
             (false, _) => value,

@@ -3,7 +3,7 @@
 //!
 //! Source: The RISC-V Instruction Set Manual, volume I (chapters RV32/64G listings, "C" extension), volume II (CSRs).
 
-use super::{Meaning, Place, sign_extended};
+use super::{Cell, Meaning, sign_extended};
 use crate::decode::instruction::{Access, Control};
 
 const NAMES: [&str; 32] = [
@@ -100,8 +100,8 @@ fn three(name: &str, d: &str, one: &str, two: &str) -> String {
     }
 }
 
-fn place(base: u16, offset: i64, access: Access, size: usize) -> Place {
-    Place { base: Some(base), index: None, displacement: offset.cast_unsigned(), access, size }
+fn place(base: u16, offset: i64, access: Access, size: usize) -> Cell {
+    Cell { base: Some(base), index: None, displacement: offset.cast_unsigned(), access, size }
 }
 
 fn load_at(load: &str, to: &str, base: u16, offset: i64, size: usize) -> Meaning {

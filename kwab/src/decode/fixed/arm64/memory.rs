@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::{Meaning, SP, bit, bits, rd, reg, reg_sp, rm, rn, sign_extended};
-use crate::decode::fixed::{Index, Place};
+use crate::decode::fixed::{Cell, IndexRegister};
 use crate::decode::instruction::Access;
 
 pub(in crate::decode::fixed) fn read(word: u32, addr: u64) -> Option<Meaning> {
@@ -17,11 +17,11 @@ pub(in crate::decode::fixed) fn read(word: u32, addr: u64) -> Option<Meaning> {
 }
 
 /// What is in memory at a register plus a number.
-fn at(base: u16, displacement: i64, access: Access, size: u32) -> Place {
-    Place { base: Some(base), index: None, displacement: displacement.cast_unsigned(), access, size: size as usize }
+fn at(base: u16, displacement: i64, access: Access, size: u32) -> Cell {
+    Cell { base: Some(base), index: None, displacement: displacement.cast_unsigned(), access, size: size as usize }
 }
 
-fn with_place(text: String, place: Place) -> Meaning {
+fn with_place(text: String, place: Cell) -> Meaning {
     Meaning { place: Some(place), ..Meaning::plain(text) }
 }
 
@@ -70,7 +70,7 @@ fn literal(word: u32, addr: u64) -> Option<Meaning> {
         (2, false) => ("ldrsw", reg(true, rd(word)), 4),
         _ => return None,
     };
-    let place = Place { base: None, index: None, displacement: target, access: Access::Read, size };
+    let place = Cell { base: None, index: None, displacement: target, access: Access::Read, size };
     Some(with_place(format!("{name} {t}, {target:#x}"), place))
 }
 
@@ -187,8 +187,9 @@ fn indexed(word: u32) -> Option<Meaning> {
         }
     }
     let text = format!("{name} {t}, [{}, {}{how}]", reg_sp(true, n), reg(wide, m));
-    let index = (m != SP).then_some(Index { register: m, narrow: !wide, signed: extend != "uxtw", shift: amount });
-    Some(with_place(text, Place { index, ..at(n, 0, access, 1 << scale) }))
+    let index =
+        (m != SP).then_some(IndexRegister { register: m, narrow: !wide, signed: extend != "uxtw", shift: amount });
+    Some(with_place(text, Cell { index, ..at(n, 0, access, 1 << scale) }))
 }
 
 /// The atomic operations of the large system extensions.
