@@ -1,5 +1,5 @@
-//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--id ID] [--kept DIR] [--write] [--json]`: changes the kernel at
-//! random places and asks whether `kwab` finds the changed function.
+//! `cargo xtask mutants [--seed S] [--count N] [--only PATH] [--id ID] [--kept DIR] [--write] [--json]`: changes the
+//! kernel at random places and asks whether `kwab` finds the changed function.
 //!
 //! The changes are those of `cargo-mutants`, which is installed when it is missing. All of them are built into one
 //! kernel, each behind a switch, in a scratch checkout below `build/mutants`; the first time the compiler takes minutes

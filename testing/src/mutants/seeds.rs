@@ -1,4 +1,4 @@
-//! The seeds that the repository keeps, `testing/mutants/SEED.json`, with every mutant: what the page of results counts.
+//! The seeds that the repository keeps, `testing/mutants/SEED.json`, with every mutant: what the page of results has.
 //!
 //! Each was judged by the commit that it names, before anything was changed for it; a seed that was looked at is not
 //! judged again.

@@ -104,7 +104,7 @@ impl Layout {
 /// How many of them lie there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Count {
-    /// It alone.
+    /// Nothing else of its kind behind it.
     One,
     /// As many as an array has.
     Fixed(usize),
