@@ -169,7 +169,7 @@ pub fn run(arguments: &TestArguments, consent: Consent) -> Result<ExitCode> {
     Ok(if tally.failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Bytes of the disk that all steps take, from a clean clone on.
+/// Bytes of the disk that all steps need from a clean clone on: what they build, 6.3 GB, and temporary files.
 const NEEDED: u64 = 9_000_000_000;
 
 /// Bytes that are free where everything is built; a step that fails for want of them says so in many ways.
