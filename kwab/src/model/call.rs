@@ -84,8 +84,12 @@ pub fn arguments(call: &Call<'_>) -> String {
                         let written = call
                             .bytes(index)
                             .and_then(|bytes| structure::write(known.name, index, &call.args, bytes, &mut out));
-                        if written.is_none() {
-                            pointed_at(start, cut, &mut out);
+                        // Half a structure is not a string.
+                        let half = value.filter(|_| Pointee::of(known.name, index, &call.args).is_some());
+                        match (written, half) {
+                            (Some(()), _) => {}
+                            (None, Some(value)) => argument(arg.kind, value, &mut out),
+                            (None, None) => pointed_at(start, cut, &mut out),
                         }
                     }
                     (None, Some(value)) => argument(arg.kind, value, &mut out),

@@ -51,12 +51,14 @@ pub(crate) fn write(name: &str, at: usize, args: &[Option<u64>; 6], bytes: Bytes
             entries(start, cut, out);
             return Some(());
         }
-        (_, Count::One | Count::Bytes(_)) => start.get(..pointee.size(args, returned)?)?,
+        (_, Count::One | Count::Reaped | Count::Bytes(_)) => start.get(..pointee.size(args, returned)?)?,
         (_, Count::Length(_)) => start,
         (_, Count::Fixed(1)) => start.get(..layout.size())?,
         (_, Count::Fixed(_) | Count::Told(_) | Count::Returned) => {
-            let whole = start.len() >= pointee.size(args, returned)? && pointee.is_whole(args, returned);
-            let elements = start.chunks_exact(layout.size());
+            // A dump may hold more than there were.
+            let size = pointee.size(args, returned)?;
+            let whole = start.len() >= size && pointee.is_whole(args, returned);
+            let elements = start[..start.len().min(size)].chunks_exact(layout.size());
             if elements.len() == 0 {
                 return None;
             }

@@ -116,8 +116,10 @@ pub enum Count {
     Length(usize),
     /// As many as the call returned.
     Returned,
+    /// One, where the call returned a process: wait4(2) with WNOHANG writes nothing when it returns 0.
+    Reaped,
 }
-use Count::{Bytes, Fixed, Length, One, Returned, Told};
+use Count::{Bytes, Fixed, Length, One, Reaped, Returned, Told};
 
 /// When the bytes are valid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -174,8 +176,8 @@ const POINTEES: &[(&str, usize, Layout, Count, Way)] = &[
     ("getresgid", 2, Ints, Fixed(1), Out),
     ("getgroups", 1, Ints, Returned, Out),
     ("setgroups", 1, Ints, Told(0), In),
-    ("wait4", 1, WaitStatus, One, Out),
-    ("wait4", 3, Usage, One, Out),
+    ("wait4", 1, WaitStatus, Reaped, Out),
+    ("wait4", 3, Usage, Reaped, Out),
     ("waitid", 2, SignalInfo, One, Out),
     ("getrusage", 1, Usage, One, Out),
     ("uname", 0, SystemName, One, Out),
@@ -268,6 +270,10 @@ impl Pointee {
         if call == "futex" && at == 3 {
             return TIMED_FUTEX.contains(&(args[1]? & 0x7f)).then_some(Self { layout: NS, count: One, way: In });
         }
+        // getgroups(2): with a size of 0 it only counts.
+        if call == "getgroups" && args[0] == Some(0) {
+            return None;
+        }
         let found = POINTEES.iter().find(|(name, arg, ..)| (*name, *arg) == (call, at))?;
         Some(Self { layout: found.2, count: found.3, way: found.4 })
     }
@@ -281,6 +287,7 @@ impl Pointee {
         let of_bytes = |count: usize| if self.layout == Buffer { count } else { count.min(one) };
         match self.count {
             One => Some(needed),
+            Reaped => (returned? > 0).then_some(needed),
             Fixed(count) => Some(count * one),
             Told(at) => Some(small((*args.get(at)?)?)?.min(MOST) * one),
             Bytes(at) => Some(of_bytes(small((*args.get(at)?)?)?)),
@@ -324,7 +331,7 @@ mod tests {
             match count {
                 Told(by) | Bytes(by) => assert!(!matches!(known.args[*by].kind, ArgKind::Ptr), "{call} {by}"),
                 Length(by) => assert!(matches!(known.args[*by].kind, ArgKind::Ptr), "{call} {by}"),
-                Returned => assert_eq!(*way, Out, "{call} {at}"),
+                Returned | Reaped => assert_eq!(*way, Out, "{call} {at}"),
                 One | Fixed(_) => {}
             }
             assert!(*way == In || known.traits.has(Traits::FILLS_MEMORY), "{call} writes to memory");
@@ -351,5 +358,8 @@ mod tests {
         assert_eq!(of("futex", 3, [1, 1, 1, 7, 0, 0], 0), None);
         assert_eq!(of("futex", 3, [1, 128, 1, 7, 0, 0], 0), Some(16));
         assert_eq!(of("getpid", 0, [0; 6], 0), None);
+        // What was there before is not an answer.
+        assert_eq!((of("wait4", 1, [1; 6], 0), of("wait4", 1, [1; 6], 7)), (None, Some(4)));
+        assert_eq!((of("getgroups", 1, [0; 6], 3), of("getgroups", 1, [8; 6], 3)), (None, Some(12)));
     }
 }

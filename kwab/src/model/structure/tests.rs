@@ -154,6 +154,15 @@ fn entries_of_a_folder_are_those_that_are_whole() {
 }
 
 #[test]
+fn what_stood_there_before_and_more_than_there_were_is_not_shown() {
+    assert_eq!(after("wait4", 1, [0; 6], &[0; 4], Some(0)), None, "WNOHANG, and none ended");
+    let many = vec![1; 1 << 16];
+    assert_eq!(after("pipe2", 0, [0; 6], &many, Some(0)).as_deref(), Some("[16843009, 16843009]"));
+    let shown = after("writev", 1, [1, 0, u64::MAX, 0, 0, 0], &many, Some(5)).expect("vectors");
+    assert_eq!(shown.matches("iov_base").count(), 16);
+}
+
+#[test]
 fn no_bytes_and_half_structures_are_not_shown() {
     for name in ["fstat", "pipe2", "clock_gettime", "wait4"] {
         let at = usize::from(!matches!(name, "pipe2"));
