@@ -20,6 +20,7 @@
  *   u NUMBER STACK PATH      the same, of a call that did not return
  *   t NUMBER STACK PATH V    an exception from user mode, its vector, and how many calls had begun
  *   s NUMBER STACK PATH      the start of a thread: how many began before it; the boot is 0
+ *   ... i                    behind one of these four: an interrupt fell into it
  *   e STACK                  the machine ended while this thread ran: visits behind this line have not ended
  *   x                        the output has reached its limit: the rest is missing
  */
@@ -90,7 +91,7 @@ typedef struct Block {
 /* A thread of the guest and the visit that it is in. */
 typedef struct Thread {
     uint64_t stack, serial, number, skip_until, last_end;
-    bool is_open, last_calls;
+    bool is_open, last_calls, was_interrupted;
     int vector;
     /* The vectors of traps inside the visit. */
     int inside[DEEPEST], depth;
@@ -207,11 +208,12 @@ static void close_visit(Thread *thread, char kind) {
     if (is_full || thread->vector >= INTERRUPTS) return;
     unsigned path = path_of(thread);
     if (thread->vector < 0)
-        written += (uint64_t)fprintf(output, "%c %" PRIu64 " %" PRIx64 " %u\n", thread->vector == START ? 's' : kind,
+        written += (uint64_t)fprintf(output, "%c %" PRIu64 " %" PRIx64 " %u", thread->vector == START ? 's' : kind,
                                      thread->number, thread->stack, path);
     else
-        written += (uint64_t)fprintf(output, "t %" PRIu64 " %" PRIx64 " %u %d\n", thread->number, thread->stack, path,
+        written += (uint64_t)fprintf(output, "t %" PRIu64 " %" PRIx64 " %u %d", thread->number, thread->stack, path,
                                      thread->vector);
+    written += (uint64_t)fprintf(output, thread->was_interrupted ? " i\n" : "\n");
     if (written > limit) {
         is_full = true;
         fprintf(output, "x\n");
@@ -228,11 +230,17 @@ static void open_visit(Thread *thread, int vector) {
     thread->skip_until = thread->last_end = 0;
     thread->length = thread->turn_count = 0;
     thread->depth = 0;
+    thread->was_interrupted = false;
+}
+
+/* Whether a trap is none of the code it falls into: an interrupt or an NMI. */
+static bool interrupts(int vector) {
+    return vector >= INTERRUPTS || vector == 2;
 }
 
 static bool is_interrupted(const Thread *thread) {
     for (int index = 0; index < thread->depth && index < DEEPEST; index++)
-        if (thread->inside[index] >= INTERRUPTS || thread->inside[index] == 2) return true;
+        if (interrupts(thread->inside[index])) return true;
     return false;
 }
 
@@ -242,6 +250,7 @@ static void trapped(Thread *thread, int vector) {
         open_visit(thread, vector);
         return;
     }
+    thread->was_interrupted |= interrupts(vector);
     if (thread->depth < DEEPEST) thread->inside[thread->depth] = vector;
     thread->depth++;
 }

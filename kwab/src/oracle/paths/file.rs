@@ -54,6 +54,8 @@ pub(super) struct Visit {
     pub path: u32,
     /// How many visits ended before it.
     pub ended: u32,
+    /// Whether an interrupt fell into it; recordings without the word do not tell.
+    pub is_interrupted: bool,
 }
 
 /// An exception from user mode.
@@ -137,10 +139,11 @@ impl Paths {
                 let number: u32 = words.next()?.parse().ok()?;
                 let stack = u64::from_str_radix(words.next()?, 16).ok()?;
                 let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
-                let visit = Visit { stack, path, ended: self.visits };
+                let vector = if kind == "t" { words.next()?.parse().ok()? } else { 0 };
+                let visit = Visit { stack, path, ended: self.visits, is_interrupted: words.next() == Some("i") };
                 self.visits = self.visits.saturating_add(1);
                 match kind {
-                    "t" => self.traps.push(Trap { number, visit, vector: words.next()?.parse().ok()? }),
+                    "t" => self.traps.push(Trap { number, visit, vector }),
                     "s" => drop(self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() })),
                     _ => drop(self.calls.insert(number, visit)),
                 }
@@ -205,15 +208,16 @@ mod tests {
     #[test]
     fn damage_is_counted_and_a_path_keeps_its_number() {
         let text = b"kwab-paths 2\nb ffff8000 9\nb ffff8009 4\np 0 1*3\no 0 1 0 1\np 7\no 7\n\
-                     c 0 a1 0\nu 1 a1 9\nt 1 a1 1 14\nzz\nx\n";
+                     c 0 a1 0\nu 1 a1 9\nt 1 a1 1 14 i\nzz\nx\n";
         let paths = Paths::of(text).expect("a recording");
         assert_eq!((paths.blocks.len(), paths.paths.len()), (2, 2));
         assert_eq!(*paths.paths[0], [(0, 1), (1, 3)]);
         assert!(paths.paths[1].is_empty());
         assert_eq!(paths.turns, BTreeMap::from([(0, Box::from([0, 1, 0, 1]))]));
-        assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0, ended: 0 }));
+        assert_eq!(paths.calls.get(&0), Some(&Visit { stack: 0xa1, path: 0, ended: 0, is_interrupted: false }));
         assert_eq!(paths.calls.get(&1), None);
-        assert_eq!(paths.traps_behind()[&0][0].vector, 14);
+        let trap = paths.traps_behind()[&0][0];
+        assert!(trap.vector == 14 && trap.visit.is_interrupted);
         assert_eq!(paths.gaps.len(), 2);
         assert_eq!(paths.gaps[1], "damage in 3 lines of the recording of paths");
         assert!(Paths::of(b"kwab-paths 1\n").is_ok());

@@ -20,6 +20,7 @@ mod state;
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::rc::Rc;
 
+use file::Visit;
 pub use file::{NoPaths, Paths};
 use part::{Parted, part};
 use places::{CodeLine, Functions, Resolver, Way};
@@ -79,7 +80,7 @@ impl OracleReport {
 /// The paths of a run's calls in their order, each with what says which system call it is.
 fn handlers(run: &mut Resolver<'_>, functions: &mut Functions) -> Vec<(u32, u64)> {
     let paths = run.paths;
-    let call = |visit: &file::Visit| {
+    let call = |visit: &Visit| {
         let way = run.way(visit.path, functions);
         let mut own: Vec<&str> = way.functions.iter().map(|function| functions.name(*function)).collect();
         own.retain(|name| name.starts_with(HANDLERS));
@@ -99,6 +100,8 @@ struct FoundParting {
     told: Parting,
     /// Whether another thread ran meanwhile.
     sleeps: bool,
+    /// Whether an interrupt fell into one of the ways.
+    is_interrupted: bool,
     /// The functions that ran in the bad run.
     ran: HashSet<u32>,
 }
@@ -170,7 +173,7 @@ impl<'a> PathSearch<'a> {
             let Some(good) = of_good.starts.get(number) else { continue };
             let name = if *number == 0 { "the boot".to_owned() } else { format!("the start of thread {number}") };
             // A start is long, and interrupted: the order of its turns differs before it parts.
-            let parting = self.ways_by(good.visit.path, start.visit.path, name, (false, false));
+            let parting = self.ways_by(good.visit, start.visit, name, (false, false));
             let is_cut_only = |told: &Parting| told.times_only || told.only_bad.is_empty();
             let parting =
                 parting.filter(|found| deadly == Some(*number) || !(start.is_cut && is_cut_only(&found.told)));
@@ -191,11 +194,10 @@ impl<'a> PathSearch<'a> {
 
     /// The first call of a thread whose paths part, where no event says which calls they are.
     fn first_calls(&mut self, thread: u32, good: u64, bad: u64) -> Option<FoundParting> {
-        let of = |paths: &Paths, stack: u64| -> Vec<u32> {
-            let own = paths.calls.values().filter(|visit| visit.stack == stack);
-            own.map(|visit| visit.path).take(MOST_CALLS).collect()
+        let of = |paths: &Paths, stack: u64| -> Vec<Visit> {
+            paths.calls.values().filter(|visit| visit.stack == stack).copied().take(MOST_CALLS).collect()
         };
-        let pairs: Vec<(u32, u32)> = of(self.good.paths, good).into_iter().zip(of(self.bad.paths, bad)).collect();
+        let pairs: Vec<(Visit, Visit)> = of(self.good.paths, good).into_iter().zip(of(self.bad.paths, bad)).collect();
         let mut ways = pairs.into_iter().enumerate().filter_map(|(at, (here, there))| {
             self.ways(here, there, format!("call {} of thread {thread}", at + 1), false)
         });
@@ -207,7 +209,7 @@ impl<'a> PathSearch<'a> {
         let pairs = good.iter().zip(bad).take_while(|(here, there)| here.vector == there.vector);
         let mut ways = pairs.filter_map(|(here, there)| {
             let row = format!("exception {} of thread {thread} before its first call", vector_name(there.vector));
-            self.ways(here.visit.path, there.visit.path, row, false)
+            self.ways(here.visit, there.visit, row, false)
         });
         ways.find(|parting| !parting.sleeps)
     }
@@ -234,24 +236,26 @@ impl<'a> PathSearch<'a> {
         let mut earlier: Vec<(u32, u32)> = aligned.pairs.iter().copied().filter(before).collect();
         earlier.sort_by_key(|(_, bad)| ended(self.bad.paths, *bad));
         self.earlier.clone_from(&earlier);
-        let (mut found, mut asleep) = (Vec::new(), None);
+        let (mut all, mut asleep) = (Vec::new(), None);
         let ended = self.ended();
         for (good, bad) in earlier.into_iter().filter(|pair| Some(*pair) != ended) {
             let parting = self.call(good, bad, true);
             match parting {
                 Some(parting) if parting.sleeps => asleep = asleep.or(Some(parting)),
-                parting => found.extend(parting),
+                parting => all.extend(parting),
             }
-            found.extend(self.traps_behind(good, bad));
+            all.extend(self.traps_behind(good, bad));
         }
+        // What an interrupt leaves to be done on the way back to the program is not the fault's doing.
+        let (interrupted, mut found): (Vec<_>, Vec<_>) = all.into_iter().partition(|parting| parting.is_interrupted);
         let last = match (aligned.first, ended) {
             ((Some(good), Some(bad)), _) | ((None, None), Some((good, bad))) => self.call(good, bad, false),
             ((None, Some(bad)), _) => self.beside_its_like(bad),
             _ => None,
         };
         found.truncate(MOST_PARTINGS - usize::from(last.is_some()));
-        // What differs in a call that waited may depend on time: it is told where nothing else is.
-        let asleep = asleep.filter(|_| found.is_empty());
+        // What differs in a call that waited or was interrupted may depend on time: it is told where nothing else is.
+        let asleep = asleep.or(interrupted.into_iter().next()).filter(|_| found.is_empty());
         found.extend(last);
         found.extend(asleep);
         found
@@ -265,27 +269,28 @@ impl<'a> PathSearch<'a> {
     }
 
     fn call(&mut self, good: u32, bad: u32, alike: bool) -> Option<FoundParting> {
-        let (here, there) = (self.good.paths.calls.get(&good)?.path, self.bad.paths.calls.get(&bad)?.path);
+        let (here, there) = (*self.good.paths.calls.get(&good)?, *self.bad.paths.calls.get(&bad)?);
         let row = self.report.aligned.rows.get(&bad).cloned().unwrap_or_default();
         self.ways(here, there, row, alike)
     }
 
     /// A call that the good run has not, beside the one of that name whose path is most alike.
     fn beside_its_like(&mut self, bad: u32) -> Option<FoundParting> {
-        let path = self.bad.paths.calls.get(&bad)?.path;
+        let visit = *self.bad.paths.calls.get(&bad)?;
         let first = self.report.first.as_ref()?;
         let called = |row: &str| row.split('(').next().is_some_and(|name| name == first.name);
-        let way = self.bad.way(path, &mut self.functions);
+        let way = self.bad.way(visit.path, &mut self.functions);
         let mut best: Option<(usize, u32)> = None;
         for (good, other) in &self.report.aligned.pairs {
             let Some(visit) = self.good.paths.calls.get(good) else { continue };
             if self.report.aligned.rows.get(other).is_some_and(|row| called(row)) {
                 let like = self.good.way(visit.path, &mut self.functions);
                 let common = like.list.iter().filter(|place| way.times.contains_key(place)).count();
-                best = best.max(Some((common, visit.path)));
+                best = best.max(Some((common, *good)));
             }
         }
-        self.ways(best?.1, path, first.bad.clone()?, false)
+        let like = *self.good.paths.calls.get(&best?.1)?;
+        self.ways(like, visit, first.bad.clone()?, false)
     }
 
     fn traps_behind(&mut self, good: u32, bad: u32) -> Vec<FoundParting> {
@@ -295,19 +300,25 @@ impl<'a> PathSearch<'a> {
         let pairs = here.iter().zip(&there).filter(|(here, there)| here.vector == there.vector);
         let ways = pairs.filter_map(|(here, there)| {
             let row = format!("exception {} after {row}", vector_name(here.vector));
-            self.ways(here.visit.path, there.visit.path, row, true)
+            self.ways(here.visit, there.visit, row, true)
         });
         ways.filter(|parting| !parting.sleeps).collect()
     }
 
-    fn ways(&mut self, good: u32, bad: u32, call: String, alike: bool) -> Option<FoundParting> {
+    fn ways(&mut self, good: Visit, bad: Visit, call: String, alike: bool) -> Option<FoundParting> {
         self.ways_by(good, bad, call, (alike, true))
     }
 
     /// As [`Self::ways`], by the order of all turns or without.
-    fn ways_by(&mut self, good: u32, bad: u32, call: String, (alike, in_turns): (bool, bool)) -> Option<FoundParting> {
-        let turns = (good, bad);
-        let (good, bad) = (self.good.way(good, &mut self.functions), self.bad.way(bad, &mut self.functions));
+    fn ways_by(
+        &mut self,
+        good: Visit,
+        bad: Visit,
+        call: String,
+        (alike, in_turns): (bool, bool),
+    ) -> Option<FoundParting> {
+        let (turns, is_interrupted) = ((good.path, bad.path), good.is_interrupted || bad.is_interrupted);
+        let (good, bad) = (self.good.way(turns.0, &mut self.functions), self.bad.way(turns.1, &mut self.functions));
         let sleeps = good.sleeps || bad.sleeps;
         // Most calls do the same: their order is not looked at.
         part(&good, &bad, None, &self.functions, &self.noise)?;
@@ -320,7 +331,7 @@ impl<'a> PathSearch<'a> {
             return None;
         }
         let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told, sleeps, ran: bad.functions.clone() })
+        Some(FoundParting { parted, told, sleeps, is_interrupted, ran: bad.functions.clone() })
     }
 
     /// The functions that the first difference can come from.
