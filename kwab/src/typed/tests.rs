@@ -303,7 +303,7 @@ fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
     run(&["-g", "-gsplit-dwarf", "-c", "one.c", "-o", "one.o"]);
     run(&["-no-pie", "one.o", "-o", "one"]);
     let image = Arc::new(Image::open(&folder.path().join("one"), &IndexCache::none()).expect("an image"));
-    let dump = dump(&image, true);
+    let (dump, whole) = (dump(&image, true), Arc::clone(&image));
     let mut symbols = Symbols::new();
     symbols.add(LoadedImage::new(image, 0, Some(PID)));
     let (case, ram) = (dump.case(), Ram::of(&dump));
@@ -314,4 +314,14 @@ fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
     let report = print(subject, expression, FrameChoice::default(), LIMITS, "x").expect("printed");
     assert_eq!(report.values.len(), 1);
     assert_eq!(report.values[0].value.as_deref(), Some("4"), "{:?}", report.values);
+
+    // A small symbol file has them in itself.
+    let bytes = slim::slim(&whole, &BTreeSet::new(), &[]).expect("a symbol file");
+    let bytes = ImageBytes::Memory { name: "slim".into(), bytes: bytes.into() };
+    let small = Arc::new(Image::from_bytes(bytes, &IndexCache::none()).expect("an image"));
+    let mut symbols = Symbols::new();
+    symbols.add(LoadedImage::new(small, 0, Some(PID)));
+    let subject = Subject { symbols: &symbols, ..subject };
+    let again = print(subject, expression, FrameChoice::default(), LIMITS, "x").expect("printed");
+    assert_eq!(again.values, report.values);
 }

@@ -339,6 +339,9 @@ impl Variables {
 
     /// A copy of an expression; `None` of one that refers to entries or to addresses in another section.
     fn expression(&self, unit: usize, expression: gimli::Expression<Dwarf>) -> Option<Expression> {
+        if let Some(address) = address(&self.info, unit, &expression) {
+            return Some(Expression::raw([&[gimli::DW_OP_addr.0][..], &address.to_le_bytes()].concat()));
+        }
         let encoding = self.info.unit(unit)?.encoding();
         let mut operations = expression.clone().operations(encoding);
         while let Some(operation) = operations.next().ok()? {
@@ -366,8 +369,21 @@ impl Variables {
 
 /// Whether a variable has one address for ever.
 fn is_static(info: &Info, entry: &Entry) -> bool {
-    let Some((_, Value::Exprloc(expression))) = info.attribute(entry, gimli::DW_AT_location) else { return false };
-    expression.0.to_slice().is_ok_and(|bytes| bytes.first() == Some(&gimli::DW_OP_addr.0))
+    let location = info.attribute(entry, gimli::DW_AT_location);
+    matches!(location, Some((unit, Value::Exprloc(expression))) if address(info, unit, &expression).is_some())
+}
+
+/// The address that is all of an expression: its own, or one of the table of its unit.
+fn address(info: &Info, unit: usize, expression: &gimli::Expression<Dwarf>) -> Option<u64> {
+    let unit = info.unit(unit)?;
+    let mut operations = expression.clone().operations(unit.encoding());
+    let first = operations.next().ok().flatten()?;
+    let is_all = operations.next().ok().is_some_and(|next| next.is_none());
+    match first {
+        Operation::Address { address } if is_all => Some(address),
+        Operation::AddressIndex { index } if is_all => unit.address(index).ok(),
+        _ => None,
+    }
 }
 
 /// Whether an entry is a type that a variable may have or lead to.
