@@ -24,7 +24,7 @@ pub(crate) enum StoreCommand {
         json: bool,
     },
     /// Write small symbol files for one dump, into a folder beside it where every command finds them: all names and
-    /// unwind tables, and the lines of the functions that its stacks can pass.
+    /// unwind tables, lines and variables of the functions that its stacks can pass, and statics with their types.
     Slim {
         /// A dump; its images are found as by other commands.
         dump: PathBuf,

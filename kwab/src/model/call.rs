@@ -84,9 +84,10 @@ pub fn arguments(call: &Call<'_>) -> String {
                         let written = call
                             .bytes(index)
                             .and_then(|bytes| structure::write(known.name, index, &call.args, bytes, &mut out));
-                        // Half a structure is not a string.
-                        let half = value.filter(|_| Pointee::of(known.name, index, &call.args).is_some());
-                        match (written, half) {
+                        // Half a structure is not a string, nor is what lies there for another argument.
+                        let is_string = !matches!(arg.kind, ArgKind::Ptr) || known.name.starts_with("execve");
+                        let is_buffer = !is_string || Pointee::of(known.name, index, &call.args).is_some();
+                        match (written, value.filter(|_| is_buffer)) {
                             (Some(()), _) => {}
                             (None, Some(value)) => argument(arg.kind, value, &mut out),
                             (None, None) => pointed_at(start, cut, &mut out),
@@ -239,6 +240,11 @@ mod tests {
         open = Call { nr: Some(59), ..open };
         open.texts[1] = Some((&b"sh\0-c\0"[..], false));
         assert_eq!(arguments(&open), r#"execve("/a\"b", ["sh", "-c"], NULL)"#);
+        // The same address as the first argument's, in which nothing was written.
+        let time = [1_u64.to_le_bytes(), 0_u64.to_le_bytes()].concat();
+        let mut sleep = Call { nr: Some(35), args: [0x7000, 0x7000, 0, 0, 0, 0].map(Some), ..Call::default() };
+        sleep.texts = [Some((&time[..], false)), Some((&time[..], false)), None, None, None, None];
+        assert_eq!(arguments(&sleep), "nanosleep({tv_sec=1, tv_nsec=0}, 0x7000)");
         assert_eq!(result(Some(2), -2), "-1 ENOENT (No such file or directory)");
         assert_eq!(result(Some(12), 0x52_3000), "0x523000");
         assert_eq!(result(Some(0), 17), "17");

@@ -39,6 +39,7 @@ mod elf;
 mod find;
 mod image;
 mod index;
+pub(crate) mod info;
 mod layout;
 mod names;
 mod printed;

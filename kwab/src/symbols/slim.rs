@@ -1,13 +1,17 @@
-//! Makes a small symbol file of an image: every name, the unwind tables, and the source lines of chosen functions.
+//! Makes a small symbol file of an image: every name, the unwind tables, statics with their types, and the source lines
+//! and variables of chosen functions.
 //!
 //! A kernel with its DWARF has tens of megabytes, most of it about code that no stack of a given dump passes. The file
 //! made here is an ELF file with the build-id, the sections that are loaded without their bytes, the symbol table, the
 //! unwind tables, and DWARF 5 of the chosen functions: line rows and inlined calls, written from what an [`Image`]
-//! says of each of their addresses. Any debugger reads it; `kwab` finds it by build-id in the folder `symbols` beside a
-//! dump. Types and variables are not in it.
+//! says of each of their addresses. Their arguments and locals, the statics of the whole image and the types of all
+//! these are copied. Any debugger reads it; `kwab` finds it by build-id in the folder `symbols` beside a dump.
+
+mod variables;
 
 use std::collections::{BTreeSet, HashMap};
 use std::path::Path;
+use std::sync::Arc;
 
 use gimli::write::{
     Address, AttributeValue, DwarfUnit, EndianVec, FileInfo, LineProgram, LineString, Range, RangeList, Sections,
@@ -17,12 +21,16 @@ use gimli::{Encoding, Format, LineEncoding, LittleEndian};
 
 use super::allowance::Allowance;
 use super::bytes::ImageBytes;
+use super::info::Die;
 use super::version::{self, Md5, SourceVersion};
 use super::{Image, Probe, SourceFrame, compact, regular, store};
+use variables::Variables;
 
 /// The longest function that is followed address by address, and how many there may be.
 const MOST_BYTES: u64 = 1 << 16;
 const MOST_FUNCTIONS: usize = 4096;
+/// Scopes inside each other.
+const MOST_SCOPES: usize = 64;
 /// How many bytes they may have together. The functions on the stacks of a dump have half a megabyte; symbols that
 /// overlap claim any sum.
 const MOST_TOGETHER: u64 = 4 << 20;
@@ -114,16 +122,31 @@ impl Maker<'_> {
     /// The sections of the DWARF of these functions.
     fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<Vec<(&'static str, Vec<u8>)>> {
         let root = self.dwarf.unit.root();
+        let mut variables = Variables::of(self.image, functions);
         let mut ranges = Vec::new();
         for &(start, size) in functions {
             let runs = runs(self.image, (start, size));
             self.rows(&runs);
             let outer: Vec<&Run> = runs.iter().collect();
             if let Some(name) = runs.iter().find_map(|(_, _, frames)| frames.last()?.function.clone()) {
-                let entry = self.add(root, gimli::DW_TAG_subprogram, &name, (start, start + size));
-                self.inlined(entry, &outer, 1);
+                let entry = self.add(root, gimli::DW_TAG_subprogram, &name, &[(start, start + size)]);
+                match variables.as_mut().and_then(|variables| Some((variables.function(start)?, variables))) {
+                    Some((function, variables)) => {
+                        if let Some(function) = variables.info().entry(function) {
+                            variables.frame_base(&mut self.dwarf, entry, &function);
+                        }
+                        self.scope(entry, (function, 0), &runs, variables);
+                    }
+                    None => self.inlined(entry, &outer, 1),
+                }
             }
             ranges.push(Range::StartLength { begin: Address::Constant(start), length: size });
+        }
+        if let Some(variables) = &mut variables {
+            variables.statics(&mut self.dwarf);
+            if let Some(language) = variables.language() {
+                self.dwarf.unit.get_mut(root).set(gimli::DW_AT_language, AttributeValue::Language(language));
+            }
         }
         let ranges = self.dwarf.unit.ranges.add(RangeList(ranges));
         self.dwarf.unit.get_mut(root).set(gimli::DW_AT_ranges, AttributeValue::RangeListRef(ranges));
@@ -170,35 +193,92 @@ impl Maker<'_> {
 
     /// The calls that are inlined `depth` levels below the physical function, each with its addresses.
     fn inlined(&mut self, parent: UnitEntryId, runs: &[&Run], depth: usize) {
-        let call = |run: &&Run| {
-            let at = run.2.len().checked_sub(depth + 1)?;
-            let (callee, caller) = (&run.2[at], &run.2[at + 1]);
-            Some((callee.function.clone()?, caller.file.clone().map(|file| (file, caller.version)), caller.line))
-        };
-        for same in runs.chunk_by(|a, b| call(a) == call(b)) {
-            let Some((name, file, line)) = call(&same[0]) else { continue };
+        for same in runs.chunk_by(|a, b| call(a, depth) == call(b, depth)) {
+            let Some(inlined) = call(same[0], depth) else { continue };
             let range = (same[0].0, same[same.len() - 1].1);
-            let entry = self.add(parent, gimli::DW_TAG_inlined_subroutine, &name, range);
-            if let Some((file, version)) = file {
-                let file = AttributeValue::FileIndex(Some(self.file(&file, version)));
-                self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_file, file);
-            }
-            let line = AttributeValue::Udata(line.unwrap_or(0).into());
-            self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_line, line);
+            let entry = self.add_call(parent, inlined, &[range]);
             self.inlined(entry, same, depth + 1);
         }
     }
 
-    fn add(&mut self, parent: UnitEntryId, tag: gimli::DwTag, name: &str, (low, high): (u64, u64)) -> UnitEntryId {
-        let entry = self.dwarf.unit.add(parent, tag);
-        let name = AttributeValue::StringRef(self.dwarf.strings.add(name.as_bytes()));
-        let entry_of = self.dwarf.unit.get_mut(entry);
-        // The whole path of the function: with a name alone it would be looked for in enclosing namespaces.
-        entry_of.set(gimli::DW_AT_linkage_name, name);
-        entry_of.set(gimli::DW_AT_low_pc, AttributeValue::Address(Address::Constant(low)));
-        entry_of.set(gimli::DW_AT_high_pc, AttributeValue::Udata(high - low));
+    /// What lies in a function, or in a scope of it `depth` calls below: variables, blocks and inlined calls.
+    fn scope(&mut self, parent: UnitEntryId, (die, depth): (Die, usize), runs: &[Run], variables: &mut Variables) {
+        // Scopes inside each other, whatever an image claims.
+        if depth > MOST_SCOPES {
+            return;
+        }
+        for child in variables.info().children(die) {
+            match child.tag {
+                gimli::DW_TAG_formal_parameter | gimli::DW_TAG_variable => {
+                    variables.local(&mut self.dwarf, parent, &child);
+                }
+                gimli::DW_TAG_inlined_subroutine | gimli::DW_TAG_lexical_block => {
+                    let mut ranges = Vec::new();
+                    variables.info().any_range(&child, &mut |start, end| {
+                        ranges.push((start, end));
+                        false
+                    });
+                    let Some(&(first, _)) = ranges.first() else { continue };
+                    if child.tag == gimli::DW_TAG_lexical_block {
+                        let block = self.dwarf.unit.add(parent, child.tag);
+                        self.put_ranges(block, &ranges);
+                        self.scope(block, (child.die, depth), runs, variables);
+                        continue;
+                    }
+                    let run = runs.iter().find(|(start, end, _)| (*start..*end).contains(&first));
+                    if let Some(inlined) = run.and_then(|run| call(run, depth + 1)) {
+                        let entry = self.add_call(parent, inlined, &ranges);
+                        self.scope(entry, (child.die, depth + 1), runs, variables);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn add_call(&mut self, parent: UnitEntryId, (name, file, line): Call, ranges: &[(u64, u64)]) -> UnitEntryId {
+        let entry = self.add(parent, gimli::DW_TAG_inlined_subroutine, &name, ranges);
+        if let Some((file, version)) = file {
+            let file = AttributeValue::FileIndex(Some(self.file(&file, version)));
+            self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_file, file);
+        }
+        let line = AttributeValue::Udata(line.unwrap_or(0).into());
+        self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_call_line, line);
         entry
     }
+
+    fn add(&mut self, parent: UnitEntryId, tag: gimli::DwTag, name: &str, ranges: &[(u64, u64)]) -> UnitEntryId {
+        let entry = self.dwarf.unit.add(parent, tag);
+        let name = AttributeValue::StringRef(self.dwarf.strings.add(name.as_bytes()));
+        // The whole path of the function: with a name alone it would be looked for in enclosing namespaces.
+        self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_linkage_name, name);
+        self.put_ranges(entry, ranges);
+        entry
+    }
+
+    fn put_ranges(&mut self, entry: UnitEntryId, ranges: &[(u64, u64)]) {
+        if let &[(low, high)] = ranges {
+            let entry = self.dwarf.unit.get_mut(entry);
+            entry.set(gimli::DW_AT_low_pc, AttributeValue::Address(Address::Constant(low)));
+            entry.set(gimli::DW_AT_high_pc, AttributeValue::Udata(high.saturating_sub(low)));
+            return;
+        }
+        let list = ranges
+            .iter()
+            .map(|(start, end)| Range::StartEnd { begin: Address::Constant(*start), end: Address::Constant(*end) });
+        let list = self.dwarf.unit.ranges.add(RangeList(list.collect()));
+        self.dwarf.unit.get_mut(entry).set(gimli::DW_AT_ranges, AttributeValue::RangeListRef(list));
+    }
+}
+
+/// An inlined call: the function, and file and line of the caller.
+type Call = (Arc<str>, Option<(Arc<str>, SourceVersion)>, Option<u32>);
+
+/// The call that is inlined `depth` levels below the physical function.
+fn call(run: &Run, depth: usize) -> Option<Call> {
+    let at = run.2.len().checked_sub(depth + 1)?;
+    let (callee, caller) = (&run.2[at], &run.2[at + 1]);
+    Some((callee.function.clone()?, caller.file.clone().map(|file| (file, caller.version)), caller.line))
 }
 
 /// A source file's path without what is of one machine.

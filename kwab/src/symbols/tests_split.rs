@@ -1,6 +1,7 @@
 //! Programs whose DWARF lies apart: each is judged by the same program with its DWARF in it.
 //!
-//! Packages are of DWARF 4 only: GNU's dwp 2.40 dies of DWARF 5, and llvm-dwp 14 does not end for this program.
+//! GNU's dwp 2.40 dies of gcc's objects in DWARF 5, and llvm-dwp 14 and 16 do not end for them: their packages are of
+//! DWARF 4. Those of rustc, which packs by itself, are of both.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,12 +52,16 @@ type Chain = Vec<(Option<Arc<str>>, Option<Arc<str>>, Option<u32>)>;
 
 /// Functions, files and lines of every address of both functions, the file's folder left out.
 fn chains(image: &Image) -> Vec<Chain> {
+    chains_of(image, ["main", "count"])
+}
+
+fn chains_of(image: &Image, functions: [&str; 2]) -> Vec<Chain> {
     let name = |file: &Arc<str>| file.rsplit('/').next().unwrap_or_default().into();
     let at = |link: u64| {
         let frames = image.locate(link, Probe::Exact).expect("an index").frames;
         frames.into_iter().map(|frame| (frame.function, frame.file.as_ref().map(name), frame.line)).collect()
     };
-    let functions = ["main", "count"].map(|name| image.find_symbol(name).expect(name));
+    let functions = functions.map(|name| image.find_symbol(name).expect(name));
     functions.into_iter().flat_map(|(start, size)| (start..start + size).map(at)).collect()
 }
 
@@ -132,4 +137,42 @@ fn skeletons_that_name_devices_and_each_other_are_harmless() {
     }
     std::os::unix::fs::symlink("prog", folder.path().join("prog.dwp")).expect("a link");
     assert!(open(&path).remark().is_some_and(|remark| remark.contains("2 units")));
+}
+
+const RUST: &str = "
+#[inline(always)]
+fn bits(n: u32) -> u32 { n.count_ones() + unsafe { core::ptr::read_volatile(&ORIGIN.0) } }
+#[inline(never)]
+fn count(n: u32) -> u32 { bits(n) }
+pub struct Point(pub u32, pub u64);
+pub static ORIGIN: Point = Point(3, 4);
+fn main() { let n = std::env::args().count() as u32; println!(\"{}\", count(n) * n); }
+";
+
+#[test]
+fn a_package_that_rustc_made_says_what_the_whole_program_says() {
+    for version in [4, 5] {
+        let [whole, apart] = ["off", "packed"].map(|split| {
+            let folder = tempfile::tempdir().expect("a folder");
+            std::fs::write(folder.path().join("prog.rs"), RUST).expect("written");
+            let mut build = Command::new("rustc");
+            build.current_dir(&folder).args(["-g", "-O", "--edition=2024", "prog.rs", "-o", "prog"]);
+            build.arg("-C").arg(format!("dwarf-version={version}"));
+            build.arg("-C").arg(format!("split-debuginfo={split}"));
+            assert!(build.status().expect("rustc").success());
+            folder
+        });
+        assert!(apart.path().join("prog.dwp").is_file(), "rustc packed nothing");
+        let names = ["prog::main", "prog::count"];
+        let [wanted, found] = [&whole, &apart].map(|folder| {
+            let image = open(&folder.path().join("prog"));
+            assert_eq!(image.remark(), None);
+            chains_of(&image, names)
+        });
+        assert!(wanted.iter().any(|chain| chain.len() > 1), "nothing is inlined: {wanted:?}");
+        assert_eq!(found, wanted, "DWARF {version}");
+        // Without the package its units are missed.
+        std::fs::remove_file(apart.path().join("prog.dwp")).expect("the package");
+        assert!(open(&apart.path().join("prog")).remark().is_some());
+    }
 }

@@ -2,7 +2,7 @@
 
 use gimli::{AttributeValue, EvaluationResult, Location, Piece, Reader as _, UnitRef};
 
-use super::info::{Entry, Info, Value};
+use crate::symbols::info::{Entry, Info, Value};
 use crate::symbols::{Dwarf, Registers};
 
 /// Operations that an expression may take.

@@ -7,7 +7,6 @@ use serde::Serialize;
 
 use super::error::PrintError;
 use super::expression::{Expression, PathStep};
-use super::info::Info;
 use super::place::Machine;
 use super::scope::{Scope, statics};
 use super::stack::of_thread;
@@ -15,6 +14,7 @@ use super::value::{Limits, Missing, Node, Typed, Values};
 use crate::analysis::{Postmortem, View};
 use crate::memory::{Reader, Space};
 use crate::model::Case;
+use crate::symbols::info::Info;
 use crate::symbols::{LoadedImage, Registers, Symbols, short};
 use crate::unwind::{self, Frame, Space as _, UnwindTables};
 

@@ -1,6 +1,6 @@
 //! Which variables there are: those of a frame, innermost scope first, and statics by their path.
 
-use super::info::{Entry, Info};
+use crate::symbols::info::{Entry, Info};
 
 /// Variables of a frame.
 const MOST_VARIABLES: usize = 512;

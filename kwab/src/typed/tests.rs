@@ -1,5 +1,6 @@
 //! A program of known values, stopped in its innermost function, judged by gdb (`testing/data/typed/make.sh`).
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +13,7 @@ use super::*;
 use crate::memory::{Ram, Reader, Wanted};
 use crate::model::emit::DumpWriter;
 use crate::model::{Depth, Dump, DumpFile};
-use crate::symbols::{Image, ImageBytes, IndexCache, LoadedImage, Symbols};
+use crate::symbols::{Image, ImageBytes, IndexCache, LoadedImage, Symbols, slim};
 
 const PID: u32 = 9;
 
@@ -59,9 +60,20 @@ const LIMITS: Limits = Limits { depth: 4, elements: 16 };
 
 fn asked(memory: bool, text: Option<&str>, number: usize) -> Result<PrintReport, PrintError> {
     let image = Arc::new(Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture"));
-    let dump = dump(&image, memory);
+    asked_by(&image.clone(), image, memory, text, number)
+}
+
+/// The same with symbols of another image.
+fn asked_by(
+    image: &Image,
+    named: Arc<Image>,
+    memory: bool,
+    text: Option<&str>,
+    number: usize,
+) -> Result<PrintReport, PrintError> {
+    let dump = dump(image, memory);
     let mut symbols = Symbols::new();
-    symbols.add(LoadedImage::new(image, 0, Some(PID)));
+    symbols.add(LoadedImage::new(named, 0, Some(PID)));
     let (case, ram) = (dump.case(), Ram::of(&dump));
     let space = Wanted { pid: Some(PID), ..Wanted::default() }.find(&case).expect("recorded");
     let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
@@ -155,6 +167,37 @@ fn what_is_not_in_the_dump_or_the_program_is_told_and_never_zero() {
     assert!(matches!(asked(true, None, 99), Err(PrintError::NoFrame { number: 99, .. })));
 }
 
+/// Every function of an image.
+fn functions(image: &Image) -> BTreeSet<(u64, u64)> {
+    let symbols = image.all_symbols().expect("an index");
+    symbols
+        .into_iter()
+        .filter(|(_, at, size)| *size > 0 && image.is_code(*at))
+        .map(|(_, at, size)| (at, size))
+        .collect()
+}
+
+#[test]
+fn a_small_symbol_file_prints_what_the_whole_image_does() {
+    let whole = Arc::new(Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture"));
+    let bytes = slim::slim(&whole, &functions(&whole), &[]).expect("a symbol file");
+    let length = std::fs::metadata(fixture("values.elf")).expect("there").len();
+    assert!((bytes.len() as u64) < length / 3, "{} of {length} bytes", bytes.len());
+    let bytes = ImageBytes::Memory { name: "slim".into(), bytes: bytes.into() };
+    let small = Arc::new(Image::from_bytes(bytes, &IndexCache::none()).expect("an image"));
+    let mut values = 0;
+    for number in 0..4 {
+        let [one, two] = [&whole, &small].map(|named| asked_by(&whole, Arc::clone(named), true, None, number));
+        assert_eq!(one, two, "frame {number}");
+        values += one.map_or(0, |report| report.values.len());
+    }
+    assert!(values > 10, "{values}");
+    for text in ["RECORD", "*RECORD.at.Some.0", "deep::NUMBERS", "deep::TWICE", "other::TWICE", "TWICE", "nothing"] {
+        let [one, two] = [&whole, &small].map(|named| asked_by(&whole, Arc::clone(named), true, Some(text), 0));
+        assert_eq!(one, two, "{text}");
+    }
+}
+
 #[test]
 fn random_expressions_and_mutated_debug_information_end_without_a_panic() {
     let mut seed = 0x0123_4567_89ab_cdef_u64;
@@ -172,7 +215,7 @@ fn random_expressions_and_mutated_debug_information_end_without_a_panic() {
     }
     let whole = std::fs::read(fixture("values.elf")).expect("there");
     let sound = Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture");
-    let dump = dump(&sound, true);
+    let (dump, functions) = (dump(&sound, true), functions(&sound));
     let (case, ram) = (dump.case(), Ram::of(&dump));
     let space = Wanted { pid: Some(PID), ..Wanted::default() }.find(&case).expect("recorded");
     let parsed = Expression::parse("RECORD").expect("an expression");
@@ -185,6 +228,7 @@ fn random_expressions_and_mutated_debug_information_end_without_a_panic() {
         }
         let bytes = ImageBytes::Memory { name: "mutated".into(), bytes: bytes.into() };
         let Ok(image) = Image::from_bytes(bytes, &IndexCache::none()) else { continue };
+        let _ = slim::slim(&image, &functions, &[]);
         let mut symbols = Symbols::new();
         symbols.add(LoadedImage::new(Arc::new(image), 0, Some(PID)));
         let subject = Subject { case: &case, symbols: &symbols, reader: Reader::new(&case, &ram), space: &space };
@@ -259,7 +303,7 @@ fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
     run(&["-g", "-gsplit-dwarf", "-c", "one.c", "-o", "one.o"]);
     run(&["-no-pie", "one.o", "-o", "one"]);
     let image = Arc::new(Image::open(&folder.path().join("one"), &IndexCache::none()).expect("an image"));
-    let dump = dump(&image, true);
+    let (dump, whole) = (dump(&image, true), Arc::clone(&image));
     let mut symbols = Symbols::new();
     symbols.add(LoadedImage::new(image, 0, Some(PID)));
     let (case, ram) = (dump.case(), Ram::of(&dump));
@@ -270,4 +314,14 @@ fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
     let report = print(subject, expression, FrameChoice::default(), LIMITS, "x").expect("printed");
     assert_eq!(report.values.len(), 1);
     assert_eq!(report.values[0].value.as_deref(), Some("4"), "{:?}", report.values);
+
+    // A small symbol file has them in itself.
+    let bytes = slim::slim(&whole, &BTreeSet::new(), &[]).expect("a symbol file");
+    let bytes = ImageBytes::Memory { name: "slim".into(), bytes: bytes.into() };
+    let small = Arc::new(Image::from_bytes(bytes, &IndexCache::none()).expect("an image"));
+    let mut symbols = Symbols::new();
+    symbols.add(LoadedImage::new(small, 0, Some(PID)));
+    let subject = Subject { symbols: &symbols, ..subject };
+    let again = print(subject, expression, FrameChoice::default(), LIMITS, "x").expect("printed");
+    assert_eq!(again.values, report.values);
 }

@@ -2,7 +2,7 @@
 
 use gimli::DwAte;
 
-use super::info::{Die, Entry, Info};
+use crate::symbols::info::{Die, Entry, Info};
 
 /// Names of types that are followed through typedefs and qualifiers.
 const MOST_ALIASES: usize = 16;

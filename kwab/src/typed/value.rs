@@ -9,9 +9,9 @@ use gimli::DwAte;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::info::{Die, Info};
 use super::place::Store;
 use super::types::{Member, Shape, Type, Variants};
+use crate::symbols::info::{Die, Info};
 
 /// How much is shown.
 #[derive(Debug, Clone, Copy)]

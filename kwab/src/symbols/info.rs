@@ -4,7 +4,7 @@
 
 use gimli::{AttributeValue, DwAt, DwTag, UnitOffset, UnitRef};
 
-use crate::symbols::{Dwarf, Image, Units, cut, demangle};
+use super::{Dwarf, Image, Units, cut, demangle};
 
 /// References that are followed from entry to entry.
 const MOST_HOPS: usize = 8;
@@ -16,35 +16,35 @@ const ENTRY: u64 = 8;
 const ATTRIBUTE: u64 = 2;
 
 /// An attribute's value.
-pub(super) type Value = AttributeValue<Dwarf>;
+pub(crate) type Value = AttributeValue<Dwarf>;
 
 /// An entry's place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(super) struct Die {
+pub(crate) struct Die {
     /// Number of its unit.
-    pub(super) unit: usize,
+    pub(crate) unit: usize,
     /// Where it is in the unit.
-    pub(super) offset: UnitOffset,
+    pub(crate) offset: UnitOffset,
 }
 
 /// An entry's tag and attributes.
 #[derive(Debug, Clone)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     /// What it is.
-    pub(super) tag: DwTag,
+    pub(crate) tag: DwTag,
     /// Where it is.
-    pub(super) die: Die,
+    pub(crate) die: Die,
     attributes: Vec<(DwAt, Value)>,
 }
 
 impl Entry {
     /// An attribute of the entry itself.
-    pub(super) fn get(&self, name: DwAt) -> Option<Value> {
+    pub(crate) fn get(&self, name: DwAt) -> Option<Value> {
         self.attributes.iter().find(|(known, _)| *known == name).map(|(_, value)| value.clone())
     }
 
     /// An attribute that is a number.
-    pub(super) fn number(&self, name: DwAt) -> Option<u64> {
+    pub(crate) fn number(&self, name: DwAt) -> Option<u64> {
         let value = self.get(name)?;
         value.udata_value().or_else(|| value.sdata_value().map(|value| value as u64))
     }
@@ -52,32 +52,37 @@ impl Entry {
 
 /// The DWARF of an image.
 #[derive(Debug)]
-pub(super) struct Info(Units<Dwarf>);
+pub(crate) struct Info(Units<Dwarf>);
 
 impl Info {
     /// Reads the unit headers; `None` without DWARF.
-    pub(super) fn of(image: &Image) -> Option<Self> {
+    pub(crate) fn of(image: &Image) -> Option<Self> {
         image.units().map(Self)
     }
 
     /// Whether something was left out because it costs more than an image of its length may.
-    pub(super) fn is_cut(&self) -> bool {
+    pub(crate) fn is_cut(&self) -> bool {
         self.0.is_spent()
     }
 
+    /// Charges for one more row of a list; whether it may go on.
+    pub(crate) fn charge_entry(&self) -> bool {
+        self.0.charge(ENTRY)
+    }
+
     /// Number of units.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.0.len()
     }
 
     /// A unit, when it can be read.
-    pub(super) fn unit(&self, index: usize) -> Option<UnitRef<'_, Dwarf>> {
+    pub(crate) fn unit(&self, index: usize) -> Option<UnitRef<'_, Dwarf>> {
         self.0.unit(index)
     }
 
     /// Calls `look` with every entry below `from` (of the whole unit without it) and its depth, until it says stop or
     /// the tree ends.
-    pub(super) fn each(&self, unit: usize, from: Option<UnitOffset>, look: &mut dyn FnMut(isize, Entry) -> bool) {
+    pub(crate) fn each(&self, unit: usize, from: Option<UnitOffset>, look: &mut dyn FnMut(isize, Entry) -> bool) {
         let Some(reference) = self.unit(unit) else { return };
         let Ok(mut entries) = reference.entries_raw(from) else { return };
         let mut first = true;
@@ -105,7 +110,7 @@ impl Info {
     }
 
     /// The entry at a place.
-    pub(super) fn entry(&self, die: Die) -> Option<Entry> {
+    pub(crate) fn entry(&self, die: Die) -> Option<Entry> {
         let mut found = None;
         self.each(die.unit, Some(die.offset), &mut |_, entry| {
             found = Some(entry);
@@ -115,7 +120,7 @@ impl Info {
     }
 
     /// The entries directly below one.
-    pub(super) fn children(&self, die: Die) -> Vec<Entry> {
+    pub(crate) fn children(&self, die: Die) -> Vec<Entry> {
         let mut children = Vec::new();
         let mut seen = 0;
         self.each(die.unit, Some(die.offset), &mut |depth, entry| {
@@ -129,7 +134,7 @@ impl Info {
     }
 
     /// The entry that an attribute of unit `unit` refers to.
-    pub(super) fn target(&self, unit: usize, value: &Value) -> Option<Die> {
+    pub(crate) fn target(&self, unit: usize, value: &Value) -> Option<Die> {
         match value {
             AttributeValue::UnitRef(offset) => Some(Die { unit, offset: *offset }),
             AttributeValue::DebugInfoRef(offset) => {
@@ -141,7 +146,7 @@ impl Info {
     }
 
     /// An attribute of an entry, or of what it is an instance of; with the unit that it is read in.
-    pub(super) fn attribute(&self, entry: &Entry, name: DwAt) -> Option<(usize, Value)> {
+    pub(crate) fn attribute(&self, entry: &Entry, name: DwAt) -> Option<(usize, Value)> {
         let mut entry = entry.clone();
         for _ in 0..MOST_HOPS {
             if let Some(value) = entry.get(name) {
@@ -154,18 +159,18 @@ impl Info {
     }
 
     /// The entry that the type of an entry is.
-    pub(super) fn type_of(&self, entry: &Entry) -> Option<Die> {
+    pub(crate) fn type_of(&self, entry: &Entry) -> Option<Die> {
         let (unit, value) = self.attribute(entry, gimli::DW_AT_type)?;
         self.target(unit, &value)
     }
 
     /// The plain name of an entry.
-    pub(super) fn name(&self, entry: &Entry) -> Option<String> {
+    pub(crate) fn name(&self, entry: &Entry) -> Option<String> {
         self.text(self.attribute(entry, gimli::DW_AT_name)?)
     }
 
     /// The full name of an entry, as the linker sees it.
-    pub(super) fn linkage(&self, entry: &Entry) -> Option<String> {
+    pub(crate) fn linkage(&self, entry: &Entry) -> Option<String> {
         Some(demangle(&self.text(self.attribute(entry, gimli::DW_AT_linkage_name)?)?))
     }
 
@@ -176,12 +181,17 @@ impl Info {
     }
 
     /// Whether the code of an entry covers a link address.
-    pub(super) fn covers(&self, entry: &Entry, link: u64) -> bool {
+    pub(crate) fn covers(&self, entry: &Entry, link: u64) -> bool {
+        self.any_range(entry, &mut |start, end| (start..end).contains(&link))
+    }
+
+    /// Whether one of the ranges of an entry's code, start and end, is as asked.
+    pub(crate) fn any_range(&self, entry: &Entry, is_wanted: &mut dyn FnMut(u64, u64) -> bool) -> bool {
         let Some(unit) = self.unit(entry.die.unit) else { return false };
         if let Some(ranges) = entry.get(gimli::DW_AT_ranges) {
             let Ok(Some(mut ranges)) = unit.attr_ranges(ranges) else { return false };
             while let (true, Ok(Some(range))) = (self.0.charge(ENTRY), ranges.next()) {
-                if (range.begin..range.end).contains(&link) {
+                if is_wanted(range.begin, range.end) {
                     return true;
                 }
             }
@@ -193,11 +203,11 @@ impl Info {
             Some(AttributeValue::Udata(size)) => low.checked_add(size),
             _ => address(gimli::DW_AT_high_pc),
         };
-        end.is_some_and(|end| (low..end).contains(&link))
+        end.is_some_and(|end| is_wanted(low, end))
     }
 
     /// Whether the code of a unit covers a link address.
-    pub(super) fn unit_covers(&self, index: usize, link: u64) -> bool {
+    pub(crate) fn unit_covers(&self, index: usize, link: u64) -> bool {
         let Some(unit) = self.0.own(index) else { return false };
         let Ok(mut ranges) = unit.unit_ranges() else { return false };
         while let (true, Ok(Some(range))) = (self.0.charge(ENTRY), ranges.next()) {
