@@ -78,6 +78,19 @@ const LLDB: [&str; 3] = [
     "thread backtrace all",
 ];
 
+/// Prints the stack of every thread for [`gdb`]. `bt` prints an address for frames without a line too, inlined or not.
+const GDB: &str = "import gdb
+for thread in gdb.selected_inferior().threads():
+    thread.switch()
+    print(f'TID {thread.ptid[1]}:')
+    frame, number = gdb.newest_frame(), 0
+    while frame is not None:
+        inlined = frame.type() == gdb.INLINE_FRAME
+        print('~' if inlined else f'#{number}', hex(frame.pc()), frame.name() or '??')
+        number += not inlined
+        frame = frame.older()
+";
+
 /// Prints the stack of every thread for [`plain`].
 const DRGN: &str = "import sys, drgn
 program = drgn.Program()
@@ -111,9 +124,8 @@ pub fn view_of(reader: Reader, core: &Path, program: &Path) -> Result<Option<Vie
     let call = match reader {
         Reader::Gdb => {
             let call = Call::new("gdb").args(["-q", "-batch", "-nx", "-iex", "set debuginfod enabled off"]);
-            call.args(["-ex", "info threads", "-ex", "thread apply all p/x $pc", "-ex", "thread apply all bt"])
-                .arg(program)
-                .arg(core)
+            // The command takes one line: a string of Rust is one of Python.
+            call.arg(program).arg(core).arg("-ex").arg(format!("python exec({GDB:?})"))
         }
         Reader::EuStack => Call::new("eu-stack").arg("--core").arg(core).arg("-e").arg(program),
         Reader::Drgn => {
@@ -154,37 +166,18 @@ fn plain(text: &str) -> View {
     view
 }
 
-/// gdb's `thread apply all`: `Thread 1 (LWP 7):`, with `$1 = 0x…` for the innermost address and `#1  0x… in name` for a
-/// physical frame; frames without an address are inlined into the next, or the innermost one.
+/// What [`GDB`] prints: as [`plain`], and `~ 0x… name` for a function that is inlined into the frame there.
 fn gdb(text: &str, doubts: &str) -> View {
-    let (mut view, mut thread, mut inlined) = (View::default(), None, Vec::new());
-    for line in text.lines() {
-        if let Some(rest) = line.strip_prefix("Thread ") {
-            thread = rest.split("LWP ").nth(1).and_then(|rest| rest.split(')').next()?.parse().ok());
-        } else if let (Some(thread), Some(value)) = (thread, line.strip_prefix('$')) {
-            let value = value.split("= 0x").nth(1).and_then(|hex| u64::from_str_radix(hex.trim(), 16).ok());
-            view.stacks.entry(thread).or_default().extend(value);
-        } else if let (Some(thread), Some(words)) = (thread, numbered(line)) {
-            let stack = view.stacks.entry(thread).or_default();
-            let found = address_of(line).or(stack.first().copied().filter(|_| line.starts_with("#0 ")));
-            let function = words.split_once(" in ").filter(|_| words.starts_with("0x")).map_or(words, |(_, name)| name);
-            // The innermost frame has its address printed only in the middle of a line.
-            if let Some(found) = found.filter(|found| !(line.starts_with("#0 ") && stack.first() == Some(found))) {
-                stack.push(found);
-            }
-            if let Some(found) = found {
-                inlined = vec![found];
-            }
-            inlined.iter().for_each(|address| view.name(*address, function));
+    let mut view = plain(text);
+    for line in text.lines().filter_map(|line| line.strip_prefix("~ 0x")) {
+        if let Some((address, name)) = line.split_once(' ')
+            && let Ok(address) = u64::from_str_radix(address, 16)
+        {
+            view.name(address, name);
         }
     }
     view.doubts = doubts.lines().filter(|line| line.contains("may not match")).map(str::to_owned).collect();
     view
-}
-
-/// What follows the number of a frame.
-fn numbered(line: &str) -> Option<&str> {
-    Some(line.strip_prefix('#')?.trim_start_matches(|letter: char| letter.is_ascii_digit()).trim_start())
 }
 
 /// What [`LLDB`] prints: `thread #1, name = 'x'` is followed by frames, of which those with the stack pointer of the
@@ -295,14 +288,13 @@ mod tests {
 
     #[test]
     fn what_gdb_prints_becomes_physical_frames_with_the_names_of_what_is_inlined() {
-        let text = "Thread 1 (LWP 7):\n$1 = 0xff10\n\nThread 1 (LWP 7):\n#0  inner () at a.rs:1\n\
-                    #1  outer () at a.rs:9\n#2  0xff20 in a::caller<u8> () at b.rs:2\n#3  0x0 in ?? ()\n";
+        let text = "[New LWP 7]\nTID 7:\n~ 0xff10 a::inner\n#0 0xff10 outer\n~ 0xff20 twice\n#1 0xff20 a::caller<u8>\n\
+                    #2 0xff20 a::caller<u8>\n#3 0x0 ??\n";
         let view = gdb(text, "warning: core file may not match specified executable file.\n");
-        assert_eq!(view.stacks, Stacks::from([(7, vec![0xff10, 0xff20, 0])]));
-        assert_eq!(view.names, named(&[(0xff10, "inner"), (0xff10, "outer"), (0xff20, "caller")]));
+        assert_eq!(view.stacks, Stacks::from([(7, vec![0xff10, 0xff20, 0xff20, 0])]));
+        let names = [(0xff10, "inner"), (0xff10, "outer"), (0xff20, "twice"), (0xff20, "caller")];
+        assert_eq!(view.names, named(&names));
         assert_eq!(view.doubts.len(), 1);
-        let text = "Thread 1 (LWP 7):\n$1 = 0xff10\nThread 1 (LWP 7):\n#0  0xff10 in inner ()\n";
-        assert_eq!(gdb(text, "").stacks, Stacks::from([(7, vec![0xff10])]));
     }
 
     #[test]
