@@ -172,3 +172,23 @@ fn an_analysis_without_its_head_names_the_function() {
     assert_eq!((only(saved).family.as_str(), only(saved).fault_address), ("illumos", Some(0x4000_01c8)));
     assert_eq!(only("savecore[1234]: reboot after panic: page fault\n").class, Class::PageFault);
 }
+
+/// Shapes: the shells of BusyBox, GNU and macOS on the console of a machine whose program died
+#[test]
+fn a_shell_that_names_the_signal_of_a_program_tells_no_crash_of_the_kernel() {
+    for line in [
+        "Illegal instruction",
+        "Illegal instruction (core dumped)",
+        "Illegal instruction: 4",
+        "Bus error",
+        "Bus error (core dumped)",
+        "Bus error: 10",
+    ] {
+        assert!(
+            reports(&format!("Starting demo... [  OK  ]\n{line}\n[    8.1] reboot: Power down\n")).is_empty(),
+            "{line}"
+        );
+    }
+    let kernel = only("Illegal instruction\neip: 00101f3c  esp: 00107fb0  eflags: 00000246\n");
+    assert_eq!((kernel.class, kernel.ip), (Class::InvalidOpcode, Some(0x0010_1f3c)));
+}
