@@ -158,6 +158,11 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     let opened = || text.strip_prefix(b"**").filter(|rest| rest.first().is_some_and(u8::is_ascii_alphanumeric));
     let bold = bold.or_else(opened);
     let text = bold.filter(|text| text.len() > 8 && !text.starts_with(b"*")).unwrap_or(text);
+    // crash(8) says why the machine of the dump stopped: `PANIC: "Oops: 0000 [#1] SMP"`.
+    let told = text.strip_prefix(b"PANIC: \"").and_then(|rest| rest.strip_suffix(b"\""));
+    if let Some(told) = told.filter(|told| linux::find(told).is_some()) {
+        return told;
+    }
     let level = LEVELS.iter().find_map(|level| text.strip_prefix(*level));
     level.filter(|rest| rest.starts_with(b"   ")).map_or(text, <[u8]>::trim_ascii_start)
 }

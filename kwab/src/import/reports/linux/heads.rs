@@ -256,6 +256,7 @@ pub const HEADS: &[Head] = &[
             "Kernel BUG at {file}:{line:dec}",
             "Kernel BUG at {place} [verbose debug info unavailable]",
             "kernel BUG at {file}",
+            "BUG at {function:sym}:{line:dec}",
             "BUG: failure at {file}:{line:dec}/{function:sym}()!",
         ],
     ),
@@ -279,7 +280,7 @@ pub const HEADS: &[Head] = &[
     row(PageFault, Stage, "{kind} access fault in {function}", &["Oops - {kind} access fault [#"]),
     row(Alignment, Stage, "{kind} address misaligned in {function}", &["Oops - {kind} address misaligned [#"]),
     row(Oops, Stage, "{kind} in {function}", &["Oops - {kind} [#"]),
-    row(Oops, Stage, "bad access in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
+    row(Oops, Stage, "Oops: kernel access of bad area in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
     row(
         Oops,
         Stage,
@@ -312,7 +313,6 @@ pub const HEADS: &[Head] = &[
             "watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "NMI watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "BUG: soft lockup - CPU#{cpu:dec} stuck for",
-            // Behind other words.
             "{}BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
             "watchdog: BUG: soft lockup",
             "NMI watchdog: BUG: soft lockup",
