@@ -65,9 +65,21 @@ pub(super) const END_OF_OOPS: (&[u8], &[u8]) = (b"RIP: ", b" RSP: ffff");
 
 /// Whether a line says where a fault was, the head of its report being lost.
 pub(super) fn is_faulted(text: &[u8]) -> bool {
+    if text.starts_with(b"NIP [") && is_of_user(&text[5..]) {
+        return false;
+    }
     let counter = COUNTERS.iter().any(|mark| text.starts_with(mark)) && has(text, b"+0x");
     let end = text.starts_with(END_OF_OOPS.0) && has(text, END_OF_OOPS.1);
     FAULTED.iter().any(|mark| text.starts_with(mark)) || counter || end
+}
+
+/// Whether Power's counter `100c41b4] 0x100c41b4` has no symbol and the address of a program, where a list of tasks
+/// shows what each was interrupted in.
+fn is_of_user(counter: &[u8]) -> bool {
+    const LOWEST: u64 = 1 << 16;
+    let Some((address, rest)) = super::words::hex(counter) else { return false };
+    let highest = if counter.len() - rest.len() > 8 { 1 << 63 } else { 1 << 31 };
+    rest.starts_with(b"] 0x") && (LOWEST..highest).contains(&address)
 }
 
 /// Words of which the name of a bug check of Windows has one, behind its first.

@@ -230,7 +230,6 @@ pub const HEADS: &[Head] = &[
         &["Missing ENDBR: {function:sym}", "Oops: control protection: "],
     ),
     row(Exception, Opens, "CFI failure in {function}", &["CFI failure at {function:sym}"]),
-    // The debugger of Power.
     row(PageFault, Stage, PAGING, &["cpu {processor:hex}: Vector: 300 (Data Access) at ["]),
     row(Oops, Stage, "Oops in {function}", &["Internal error: Oops: {code:hex} [#", "Internal error: Oops [#"]),
     row(Bug, Stage, "kernel BUG in {function}", &["Internal error: Oops - BUG: {code:hex}"]),
@@ -333,6 +332,7 @@ pub const HEADS: &[Head] = &[
             "watchdog: CPU {} detected hard LOCKUP on other CPUs {cpu:dec}",
             "watchdog: CPU {cpu:dec} self-detected hard LOCKUP @ {function:sym}",
             "watchdog: CPU {cpu:dec} Hard LOCKUP",
+            "watchdog: CPU {cpu:dec} became unstuck TB:",
             "Watchdog CPU:{cpu:dec} Hard LOCKUP",
             "watchdog: BUG: hard lockup",
             "NMI Watchdog detected LOCKUP on CPU{cpu:dec}",

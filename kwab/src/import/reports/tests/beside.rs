@@ -208,6 +208,23 @@ fn stacks_that_an_operator_asked_for_are_no_crash() {
     assert_eq!(reports(&format!("{power}[    4.1] [c000003d64a13c60] [c0000000007812f4] {}", &rest[9..])).len(), 1);
 }
 
+/// Shapes: sysrq's list of tasks on Power, and a processor of it that came back
+#[test]
+fn what_power_shows_of_a_program_is_no_oops() {
+    let waits = "task:init state:S stack:0 pid:1 ppid:0 flags:0x0\nCall Trace:\n\
+                 [c000000002f9bbb0] [c00000000001aa68] __switch_to+0x1d8/0x2d0\n--- interrupt: c00\n\
+                 NIP [00000000100c41b4] 0x100c41b4\nLR [000000001012dae4] 0x1012dae4\n--- interrupt: c00\n\
+                 task:kthreadd state:S stack:0 pid:2 ppid:0 flags:0x00000800\nCall Trace:\n\
+                 [c000000002f9bbb0] [c00000000001aa68] __switch_to+0x1d8/0x2d0\n\
+                 [c000000002f9bc10] [c000000000dbf7a0] __schedule+0x370/0xc00\n";
+    assert!(reports(&format!("Linux version 6.1.0\n{waits}")).is_empty());
+    let back = only(
+        "watchdog: CPU 0 became unstuck TB:27632537271\nCPU: 0 PID: 1 Comm: swapper/0 Not tainted 6.1.0 #1\n\
+         NIP [c0000000020489dc] demo_init+0x4c/0xc8\nLR [c0000000020489dc] demo_init+0x4c/0xc8\n",
+    );
+    assert_eq!((back.class, back.function.as_deref()), (Class::HardLockup, Some("demo_init")));
+}
+
 /// Shapes: an issue that shows its report in a fence of Markdown, `BUG at` of a test of Linux, lockdep cut in its
 /// chain, crash(8)
 #[test]
@@ -254,6 +271,11 @@ fn reports_of_other_kernels_without_their_first_lines_are_read() {
          CORE 0: PC=0xfffffe003c532b80, LR=0xfffffe003c53d3d8, FP=0xfffffe3c84177e40\n",
     );
     assert_eq!((cores.family.as_str(), cores.ip), ("xnu", Some(0xffff_fe00_3c54_2ee8)));
+    let boot = only(
+        "Exception handlers installed.\nexception _data_abort\nR0 = 0x1a421377\nR1 = 0x8eb49128\nSP = 0x4030cd18\n\
+         LR = 0x402f17e5\nPC = 0x402f17ee\nDFAR = 0x1a42137b\n",
+    );
+    assert_eq!((boot.family.as_str(), boot.ip, boot.fault_address), ("coreboot", Some(0x402f_17ee), Some(0x1a42_137b)));
     let trap = only(
         "sbi_trap_error: hart2: trap1: mcause=0x0000000000000005 mtval=0x0000000000000010\n\
          sbi_trap_error: hart2: trap1: mepc=0x00000000800113ae mstatus=0x0000000a00001800\n",
