@@ -336,8 +336,20 @@ pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
     let sentence = words.len() < line.len() && line.iter().any(u8::is_ascii_lowercase);
     let of_programs: [&[u8]; 3] = [b"stack overflow", b"unhandled exception", b"oops"];
     prose && plain && line.iter().any(u8::is_ascii_lowercase)
+        || is_of_shell(line)
         || words.eq_ignore_ascii_case(b"fatal error")
         || sentence && of_programs.iter().any(|known| words.eq_ignore_ascii_case(known))
+}
+
+/// Whether a shell says by which signal a program died: the words of the signal, the number that the shells of BSD systems
+/// and macOS add, and whether the program left a core.
+fn is_of_shell(line: &[u8]) -> bool {
+    const SIGNALS: [&[u8]; 2] = [b"Illegal instruction", b"Bus error"];
+    let dumped = [&b"(core dumped)"[..], b"- core dumped"].iter().find_map(|mark| line.strip_suffix(*mark));
+    let words = dumped.unwrap_or(line).trim_ascii_end();
+    let end = words.iter().rposition(|byte| !byte.is_ascii_digit()).map_or(0, |at| at + 1);
+    let words = words[..end].strip_suffix(b": ").unwrap_or(words);
+    SIGNALS.contains(&words)
 }
 
 /// Whether a deadly line reads as a line out of a text: in small letters, not by the words with which kernels begin,

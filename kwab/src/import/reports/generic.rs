@@ -67,6 +67,10 @@ fn trap_in(builder: &mut Builder, message: &[u8]) {
 
 /// Takes the line behind `panicked at src/x.rs:1:2:` as the message.
 pub fn wanted_message(builder: &mut Builder, line: &[u8]) -> bool {
+    // The fence of a block of code in Markdown says nothing.
+    if !line.iter().any(|byte| byte.is_ascii_alphanumeric() || !byte.is_ascii()) {
+        return false;
+    }
     builder.wants_message = false;
     let position = source(line.split(|byte| *byte == b' ').next().unwrap_or_default()).is_some();
     if position || hex(line).is_some_and(|(_, rest)| rest.is_empty()) || line.ends_with(b"trace:") {

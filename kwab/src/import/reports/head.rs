@@ -65,9 +65,21 @@ pub(super) const END_OF_OOPS: (&[u8], &[u8]) = (b"RIP: ", b" RSP: ffff");
 
 /// Whether a line says where a fault was, the head of its report being lost.
 pub(super) fn is_faulted(text: &[u8]) -> bool {
+    if text.starts_with(b"NIP [") && is_of_user(&text[5..]) {
+        return false;
+    }
     let counter = COUNTERS.iter().any(|mark| text.starts_with(mark)) && has(text, b"+0x");
     let end = text.starts_with(END_OF_OOPS.0) && has(text, END_OF_OOPS.1);
     FAULTED.iter().any(|mark| text.starts_with(mark)) || counter || end
+}
+
+/// Whether Power's counter `100c41b4] 0x100c41b4` has no symbol and the address of a program, where a list of tasks
+/// shows what each was interrupted in.
+fn is_of_user(counter: &[u8]) -> bool {
+    const LOWEST: u64 = 1 << 16;
+    let Some((address, rest)) = super::words::hex(counter) else { return false };
+    let highest = if counter.len() - rest.len() > 8 { 1 << 63 } else { 1 << 31 };
+    rest.starts_with(b"] 0x") && (LOWEST..highest).contains(&address)
 }
 
 /// Words of which the name of a bug check of Windows has one, behind its first.
@@ -158,6 +170,11 @@ pub(super) fn unmarked(text: &[u8]) -> &[u8] {
     let opened = || text.strip_prefix(b"**").filter(|rest| rest.first().is_some_and(u8::is_ascii_alphanumeric));
     let bold = bold.or_else(opened);
     let text = bold.filter(|text| text.len() > 8 && !text.starts_with(b"*")).unwrap_or(text);
+    // crash(8) says why the machine of the dump stopped: `PANIC: "Oops: 0000 [#1] SMP"`.
+    let told = text.strip_prefix(b"PANIC: \"").and_then(|rest| rest.strip_suffix(b"\""));
+    if let Some(told) = told.filter(|told| linux::find(told).is_some()) {
+        return told;
+    }
     let level = LEVELS.iter().find_map(|level| text.strip_prefix(*level));
     level.filter(|rest| rest.starts_with(b"   ")).map_or(text, <[u8]>::trim_ascii_start)
 }

@@ -328,7 +328,7 @@ impl Recogniser {
             return at;
         }
         let opened = self.dialects.opens(self.dialects.unprefixed(text).0);
-        if head.is_none() && opened.is_none_or(|(opening, _)| opening.weak) {
+        if head.is_none() && !is_task(text) && opened.is_none_or(|(opening, _)| opening.weak) {
             return at;
         }
         self.forget(at?);

@@ -57,7 +57,7 @@ impl Open {
         // The kernel names the machine only where it shows a stack.
         let named = || report.hardware.is_some() && !linux::lost::is_of_program(report);
         let located = || report.location.is_some() || named() || linux::lost::is_in_module(report);
-        (!self.orphan || (self.builder.has_stack() || located()) && !self.is_injected())
+        (!self.orphan || (self.builder.has_stack() || located()) && !self.is_injected() && !self.is_asked_for())
             && (!self.weak || self.has_evidence())
             && (!self.tail || linux::lost::is_of_failure(&self.builder.report))
     }
@@ -87,6 +87,14 @@ impl Open {
     pub(super) fn is_injected(&self) -> bool {
         let frames = self.builder.report.stacks.iter().flat_map(|stack| &stack.frames);
         frames.filter_map(|frame| frame.symbol.as_deref()).take(8).any(|name| name.starts_with("should_fail"))
+    }
+
+    /// Whether it is the stack of processors or tasks that an operator asked for with a key or `sysrq-trigger`.
+    fn is_asked_for(&self) -> bool {
+        let frames = self.builder.report.stacks.iter().flat_map(|stack| &stack.frames);
+        let mut names = frames.filter_map(|frame| frame.symbol.as_deref()).peekable();
+        let asked = names.clone().any(|name| name == "write_sysrq_trigger" || name.starts_with("__handle_sysrq"));
+        asked && self.builder.report.location.is_none() && !names.any(|name| name == "sysrq_handle_crash")
     }
 
     /// Whether a deadly word opened it, and nothing that a kernel prints has followed.

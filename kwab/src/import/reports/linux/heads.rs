@@ -230,7 +230,6 @@ pub const HEADS: &[Head] = &[
         &["Missing ENDBR: {function:sym}", "Oops: control protection: "],
     ),
     row(Exception, Opens, "CFI failure in {function}", &["CFI failure at {function:sym}"]),
-    // The debugger of Power.
     row(PageFault, Stage, PAGING, &["cpu {processor:hex}: Vector: 300 (Data Access) at ["]),
     row(Oops, Stage, "Oops in {function}", &["Internal error: Oops: {code:hex} [#", "Internal error: Oops [#"]),
     row(Bug, Stage, "kernel BUG in {function}", &["Internal error: Oops - BUG: {code:hex}"]),
@@ -256,6 +255,7 @@ pub const HEADS: &[Head] = &[
             "Kernel BUG at {file}:{line:dec}",
             "Kernel BUG at {place} [verbose debug info unavailable]",
             "kernel BUG at {file}",
+            "BUG at {function:sym}:{line:dec}",
             "BUG: failure at {file}:{line:dec}/{function:sym}()!",
         ],
     ),
@@ -279,7 +279,7 @@ pub const HEADS: &[Head] = &[
     row(PageFault, Stage, "{kind} access fault in {function}", &["Oops - {kind} access fault [#"]),
     row(Alignment, Stage, "{kind} address misaligned in {function}", &["Oops - {kind} address misaligned [#"]),
     row(Oops, Stage, "{kind} in {function}", &["Oops - {kind} [#"]),
-    row(Oops, Stage, "bad access in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
+    row(Oops, Stage, "Oops: kernel access of bad area in {function}", &["Oops: Kernel access of bad area, sig: {}"]),
     row(
         Oops,
         Stage,
@@ -312,7 +312,6 @@ pub const HEADS: &[Head] = &[
             "watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "NMI watchdog: BUG: soft lockup - CPU#{cpu:dec} stuck for",
             "BUG: soft lockup - CPU#{cpu:dec} stuck for",
-            // Behind other words.
             "{}BUG: soft lockup{}CPU#{cpu:dec} stuck for {}[{task}]",
             "watchdog: BUG: soft lockup",
             "NMI watchdog: BUG: soft lockup",
@@ -333,6 +332,7 @@ pub const HEADS: &[Head] = &[
             "watchdog: CPU {} detected hard LOCKUP on other CPUs {cpu:dec}",
             "watchdog: CPU {cpu:dec} self-detected hard LOCKUP @ {function:sym}",
             "watchdog: CPU {cpu:dec} Hard LOCKUP",
+            "watchdog: CPU {cpu:dec} became unstuck TB:",
             "Watchdog CPU:{cpu:dec} Hard LOCKUP",
             "watchdog: BUG: hard lockup",
             "NMI Watchdog detected LOCKUP on CPU{cpu:dec}",

@@ -74,7 +74,7 @@ fn is_untold(builder: &Builder) -> bool {
 /// Gives a report of which the first lines are lost the class that the rest tells.
 pub fn tell(builder: &mut Builder) {
     // Power's count of an oops that is always an access.
-    if builder.report.class == Class::Oops && builder.title == "bad access in {function}" {
+    if builder.report.class == Class::Oops && builder.title == "Oops: kernel access of bad area in {function}" {
         builder.report.class = Class::PageFault;
     }
     // The line of the kill alone: nothing tells who asked for memory.

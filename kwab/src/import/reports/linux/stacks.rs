@@ -92,6 +92,12 @@ fn titled(builder: &mut Builder, line: &[u8], position: LogPosition) -> bool {
     if line.starts_with(b"value changed") {
         return false;
     }
+    if line.starts_with(b"stack backtrace:") {
+        // What stands above the stack of the failure is the chain of a report that lost its first lines.
+        builder.report.stacks.iter_mut().filter(|stack| stack.kind == StackKind::Crash).for_each(|stack| {
+            stack.kind = StackKind::Lock;
+        });
+    }
     let title = text(line);
     builder.begin(*kind, Some(title));
     // Older kernels print the function behind the words.

@@ -172,3 +172,113 @@ fn an_analysis_without_its_head_names_the_function() {
     assert_eq!((only(saved).family.as_str(), only(saved).fault_address), ("illumos", Some(0x4000_01c8)));
     assert_eq!(only("savecore[1234]: reboot after panic: page fault\n").class, Class::PageFault);
 }
+
+/// Shapes: the shells of BusyBox, GNU and macOS on the console of a machine whose program died
+#[test]
+fn a_shell_that_names_the_signal_of_a_program_tells_no_crash_of_the_kernel() {
+    for line in [
+        "Illegal instruction",
+        "Illegal instruction (core dumped)",
+        "Illegal instruction: 4",
+        "Bus error",
+        "Bus error (core dumped)",
+        "Bus error: 10",
+    ] {
+        assert!(
+            reports(&format!("Starting demo... [  OK  ]\n{line}\n[    8.1] reboot: Power down\n")).is_empty(),
+            "{line}"
+        );
+    }
+    let kernel = only("Illegal instruction\neip: 00101f3c  esp: 00107fb0  eflags: 00000246\n");
+    assert_eq!((kernel.class, kernel.ip), (Class::InvalidOpcode, Some(0x0010_1f3c)));
+}
+
+/// Shape: `echo l > /proc/sysrq-trigger` on a machine that is well
+#[test]
+fn stacks_that_an_operator_asked_for_are_no_crash() {
+    let asked = "[    4.1] sysrq: Show backtrace of all active CPUs\n[    4.1] NMI backtrace for cpu 0\n\
+                 [    4.1] CPU: 0 UID: 0 PID: 1 Comm: init Not tainted 6.12.1 #1\n[    4.1] Call trace:\n\
+                 [    4.1]  show_stack+0x20/0x38\n[    4.1]  nmi_cpu_backtrace+0xfc/0x140\n";
+    let rest = "[    4.1]  __handle_sysrq+0xa4/0x1a8\n[    4.1]  write_sysrq_trigger+0xc8/0xe0\n";
+    assert!(reports(&format!("{asked}{rest}")).is_empty());
+    // What nobody asked for has no such frame, and what was asked to crash did.
+    assert_eq!(reports(asked).len(), 1);
+    assert_eq!(reports(&format!("{asked}[    4.1]  sysrq_handle_crash+0x14/0x20\n{rest}")).len(), 1);
+    let power = "[    4.1] NIP [c0000000007801c8] sysrq_handle_crash+0x28/0x30\n[    4.1] Call Trace:\n";
+    assert_eq!(reports(&format!("{power}[    4.1] [c000003d64a13c60] [c0000000007812f4] {}", &rest[9..])).len(), 1);
+}
+
+/// Shapes: sysrq's list of tasks on Power, and a processor of it that came back
+#[test]
+fn what_power_shows_of_a_program_is_no_oops() {
+    let waits = "task:init state:S stack:0 pid:1 ppid:0 flags:0x0\nCall Trace:\n\
+                 [c000000002f9bbb0] [c00000000001aa68] __switch_to+0x1d8/0x2d0\n--- interrupt: c00\n\
+                 NIP [00000000100c41b4] 0x100c41b4\nLR [000000001012dae4] 0x1012dae4\n--- interrupt: c00\n\
+                 task:kthreadd state:S stack:0 pid:2 ppid:0 flags:0x00000800\nCall Trace:\n\
+                 [c000000002f9bbb0] [c00000000001aa68] __switch_to+0x1d8/0x2d0\n\
+                 [c000000002f9bc10] [c000000000dbf7a0] __schedule+0x370/0xc00\n";
+    assert!(reports(&format!("Linux version 6.1.0\n{waits}")).is_empty());
+    let back = only(
+        "watchdog: CPU 0 became unstuck TB:27632537271\nCPU: 0 PID: 1 Comm: swapper/0 Not tainted 6.1.0 #1\n\
+         NIP [c0000000020489dc] demo_init+0x4c/0xc8\nLR [c0000000020489dc] demo_init+0x4c/0xc8\n",
+    );
+    assert_eq!((back.class, back.function.as_deref()), (Class::HardLockup, Some("demo_init")));
+}
+
+/// Shapes: an issue that shows its report in a fence of Markdown, `BUG at` of a test of Linux, lockdep cut in its
+/// chain, crash(8)
+#[test]
+fn reports_of_linux_that_others_show_in_part_have_their_place() {
+    let cpu = "CPU: 1 PID: 7 Comm: demo Not tainted 6.9.0 #3\n";
+    let frames = "Call Trace:\n demo_copy+0x12/0x20\n demo_init+0x44/0x80\n";
+    let fenced = only(&format!(
+        "With the driver built in I get a kernel panic:\n~~~\n{cpu}RIP: 0010:demo_copy+0x12/0x20\n{frames}~~~\n"
+    ));
+    assert_eq!((fenced.cpu, fenced.comm.as_deref()), (Some(1), Some("demo")));
+    assert_eq!(fenced.function.as_deref(), Some("demo_copy"));
+    let own = only(&format!("BUG at demo_check:57\n{cpu}{frames}"));
+    assert_eq!((own.class, own.function.as_deref()), (Class::Bug, Some("demo_check")));
+    let chain = only(&format!(
+        "       demo_scan+0x178/0x1d0\n       demo_shrink+0x334/0x870\n       demo_kswapd+0x35f/0x780\n\n\
+         other info that might help us debug this:\n\n Possible unsafe locking scenario:\n\n *** DEADLOCK ***\n\n\
+         stack backtrace:\n{cpu}Call Trace:\n dump_stack_lvl+0x63/0x90\n print_circular_bug.cold+0x17e/0x1bb\n \
+         check_noncircular+0x123/0x140\n __lock_acquire+0x15be/0x27d0\n lock_acquire+0xb2/0x290\n \
+         demo_lock+0x14b/0x2b0\n"
+    ));
+    assert_eq!((chain.class, chain.function.as_deref()), (Class::Deadlock, Some("demo_lock")));
+    let told = only(
+        "        CPUS: 4\n       PANIC: \"CPU 3 Unable to handle kernel paging request at virtual address \
+         0000000000000010, era == 9000000000a61044, ra == 9000000000a619cc\"\n         PID: 1613\n\
+         \ncrash> bt\nPID: 1613   TASK: 900000043b294300  CPU: 3   COMMAND: \"demo\"\n \
+         #0 [900000043b233d50] demo_read at 9000000000a61044\n #1 [900000043b233d50] demo_call at 9000000000a619cc\n",
+    );
+    assert_eq!((told.class, told.comm.as_deref()), (Class::PageFault, Some("demo")));
+    assert_eq!((told.cpu, told.function.as_deref()), (Some(3), Some("demo_read")));
+}
+
+/// Shapes: WinDbg's keys, macOS and OpenSBI without their first lines
+#[test]
+fn reports_of_other_kernels_without_their_first_lines_are_read() {
+    let keys = only(
+        "BUGCHECK_CODE:  d1\n\nBUGCHECK_P1: 8\n\nBUGCHECK_P2: 2\n\nBUGCHECK_P3: 0\n\nBUGCHECK_P4: fffff8024e50c688\n\n\
+         PROCESS_NAME:  demo.exe\n",
+    );
+    assert_eq!((keys.class, keys.ip, keys.error_code), (Class::Bugcheck, Some(0xffff_f802_4e50_c688), Some(0xd1)));
+    assert_eq!(keys.comm.as_deref(), Some("demo.exe"));
+    let cores = only(
+        "CORE 0 [EACC0] recently retired instr at 0xfffffe003c542ee8\n\
+         CORE 1 [EACC0] recently retired instr at 0xfffffe003c542ef0\n\
+         CORE 0: PC=0xfffffe003c532b80, LR=0xfffffe003c53d3d8, FP=0xfffffe3c84177e40\n",
+    );
+    assert_eq!((cores.family.as_str(), cores.ip), ("xnu", Some(0xffff_fe00_3c54_2ee8)));
+    let boot = only(
+        "Exception handlers installed.\nexception _data_abort\nR0 = 0x1a421377\nR1 = 0x8eb49128\nSP = 0x4030cd18\n\
+         LR = 0x402f17e5\nPC = 0x402f17ee\nDFAR = 0x1a42137b\n",
+    );
+    assert_eq!((boot.family.as_str(), boot.ip, boot.fault_address), ("coreboot", Some(0x402f_17ee), Some(0x1a42_137b)));
+    let trap = only(
+        "sbi_trap_error: hart2: trap1: mcause=0x0000000000000005 mtval=0x0000000000000010\n\
+         sbi_trap_error: hart2: trap1: mepc=0x00000000800113ae mstatus=0x0000000a00001800\n",
+    );
+    assert_eq!((trap.family.as_str(), trap.cpu, trap.ip), ("opensbi", Some(2), Some(0x8001_13ae)));
+}
