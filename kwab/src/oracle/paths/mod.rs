@@ -368,19 +368,23 @@ impl<'a> PathSearch<'a> {
             first.into_iter().flatten().chain([function]).collect()
         };
         let brought: Vec<Brought> = found.iter().map(|parting| self.brought(parting)).collect();
-        let nearest = |brought: &Brought| brought.functions.iter().copied().take(BROUGHT).collect::<Vec<_>>();
+        // What brings values to calls everywhere brought right ones.
+        let nearest = |parted: &Parted, brought: &Brought| -> Vec<u32> {
+            let is_rare = |function: &u32| often(*function) <= MOST_OFTEN * (1 + often(parted.function));
+            brought.functions.iter().copied().filter(is_rare).take(BROUGHT).collect()
+        };
         // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
         if let ([parting], [value]) = (found, brought.as_slice())
             && !parting.told.alike
         {
-            let (nearest, writers) = (nearest(value), self.writers(parting, &often));
+            let (nearest, writers) = (nearest(&parting.parted, value), self.writers(parting, &often));
             // A value that lay in memory was written by an earlier call, if what read it is right.
             let (deciding, was_left) = (deciding(&parting.parted), value.was_left);
             let order = if was_left { [nearest, writers, deciding] } else { [nearest, deciding, writers] };
             numbers.extend(order.into_iter().flatten());
         }
         for (parting, value) in found.iter().zip(&brought) {
-            numbers.extend(nearest(value));
+            numbers.extend(nearest(&parting.parted, value));
             numbers.extend(deciding(&parting.parted));
             // What only the good run came to did nothing wrong: it was not called.
             let (entered, missed): (Vec<u32>, Vec<u32>) =
