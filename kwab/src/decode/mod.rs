@@ -12,6 +12,7 @@ mod message;
 mod pointer;
 pub mod shape;
 mod user_regs;
+pub mod uses;
 
 pub use bits::{
     Bit, CR0, CR4, EFER, PAGE_FAULT, RFLAGS, describe_bits, exception_name, has_address, msr_name, page_fault_sentence,

@@ -94,6 +94,14 @@ impl Row {
         }
     }
 
+    /// Whether neither report names anything: the dump's has no likely hypothesis, the oracle's found no difference.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        let tells = |score: &Score| score.judged && !score.is_silent();
+        let differs = [&self.traces, &self.paths].into_iter().flatten().any(|score| score.judged);
+        !(differs || self.dump.as_ref().is_some_and(tells))
+    }
+
     /// One line about it.
     #[must_use]
     pub fn line(&self) -> String {
@@ -173,7 +181,8 @@ fn definitions() -> String {
          no dump, or a log without a death. Of a different output, `kwab oracle` judges the calls of one load: the\n\
          mutated function is the first, one of the first three, on the first screen, anywhere in its report; from\n\
          paths, the code that ran in each call is recorded too, by lines: a switch stays on the line it mutates.\n\
-         either: named by the dump's report or by one of the oracle's, each counted where it is best.\n\
+         either: named by the dump's report or by one of the oracle's, each counted where it is best; wrong by the\n\
+         dump's; don't know: the dump's has no hypothesis of {LIKELY} or more, and no oracle found a difference.\n\
          Classes of bugs are not scored: a mutation has none that an independent source knows.\n"
     )
 }
@@ -215,17 +224,35 @@ pub fn tables(records: &[Record]) -> String {
         let of_paths = rows.iter().filter(|row| row.sort == sort).filter_map(|row| row.paths.as_ref());
         counts(&mut text, sort.name(), "paths", &of_paths.collect::<Vec<_>>());
     }
-    let either: Vec<Score> = rows.iter().filter(|row| row.sort != Sort::Unnoticed).map(|row| row.either()).collect();
-    counts(&mut text, "all noticed", "either", &either.iter().collect::<Vec<_>>());
+    either(&mut text, &rows);
     calibration(&mut text, &rows);
     let _ = write!(text, "\n{}", definitions());
     text
 }
 
+/// The row of all that was noticed. Its last column is of both reports: a dump alone that says nothing is no silence.
+fn either(text: &mut String, rows: &[&Row]) {
+    let noticed: Vec<&&Row> = rows.iter().filter(|row| row.sort != Sort::Unnoticed).collect();
+    let scores: Vec<Score> = noticed.iter().map(|row| row.either()).collect();
+    let mut counted = counted(&scores.iter().collect::<Vec<_>>());
+    if let Some(last) = counted.last_mut() {
+        *last = noticed.iter().filter(|row| row.is_silent()).count();
+    }
+    line_of(text, ("all noticed", "either"), scores.len(), &counted);
+}
+
 fn counts(text: &mut String, case: &str, source: &str, scores: &[&Score]) {
-    let count =
-        |(_, counts): (&str, fn(&Score) -> bool)| scores.iter().filter(|score| counts(score)).count().to_string();
-    let _ = writeln!(text, "| {case} | {source} | {} | {} |", scores.len(), COUNTS.map(count).join(" | "));
+    line_of(text, (case, source), scores.len(), &counted(scores));
+}
+
+/// How many of the scores count in each column.
+fn counted(scores: &[&Score]) -> [usize; COUNTS.len()] {
+    COUNTS.map(|(_, counts)| scores.iter().filter(|score| counts(score)).count())
+}
+
+fn line_of(text: &mut String, (case, source): (&str, &str), all: usize, counted: &[usize]) {
+    let counted: Vec<String> = counted.iter().map(usize::to_string).collect();
+    let _ = writeln!(text, "| {case} | {source} | {all} | {} |", counted.join(" | "));
 }
 
 /// The bands of scores that are calibrated, each with its upper end.
@@ -276,10 +303,13 @@ mod tests {
     fn every_case_is_counted_once_per_column_and_each_score_in_one_band() {
         let right = Score { judged: true, first: true, three: true, score: Some(0.8), ..Score::default() };
         let wrong = Score { judged: true, score: Some(0.95), blames: Some("kernel::f".into()), ..Score::default() };
+        let unsure = Score { judged: true, score: Some(0.4), ..Score::default() };
+        let differs = Score { judged: true, ..Score::default() };
         let rows = vec![
             row(Sort::KernelDied, Some(right)),
             row(Sort::Hung, Some(wrong)),
             row(Sort::Hung, Some(Score::default())),
+            Row { paths: Some(differs), ..row(Sort::Hung, Some(unsure)) },
             row(Sort::Unnoticed, None),
         ];
         let text = tables(&[Record {
@@ -290,10 +320,11 @@ mod tests {
             not_reached: 0,
             rows,
         }]);
-        assert!(text.contains("Seed 1: 4 of 9 mutants, 3 noticed, 3 cases."), "{text}");
-        assert!(text.contains("| all noticed | either | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");
-        assert!(text.contains("| hung | 2 |"), "{text}");
-        assert!(text.contains("| all | dump | 3 | 2 | 1 | 1 | 0 | 0 | 1 | 0 |"), "{text}");
+        assert!(text.contains("Seed 1: 5 of 9 mutants, 4 noticed, 4 cases."), "{text}");
+        // The dump alone says nothing of one case, and the oracle does; nothing was judged of another.
+        assert!(text.contains("| all noticed | either | 4 | 3 | 1 | 1 | 0 | 0 | 1 | 1 |"), "{text}");
+        assert!(text.contains("| hung | 3 |"), "{text}");
+        assert!(text.contains("| all | dump | 4 | 3 | 1 | 1 | 0 | 0 | 1 | 1 |"), "{text}");
         assert!(text.contains("| dump | 0.8-0.9 | 1 | 0 | 0 |"), "{text}");
         assert!(text.contains("| dump | 0.9-1 | 0 | 1 | 0 |"), "{text}");
     }

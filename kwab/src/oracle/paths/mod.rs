@@ -10,11 +10,13 @@
 //! ended before the first difference the places are compared as sets, and where these differ in the order of all their
 //! turns; what also differs between two runs of the good build is noise. The function that holds the first place of one
 //! run only is where the paths part. Code without a branch cannot part, so functions that ran just before it are
-//! suspected too, and after them functions by how few calls with right answers they ran in.
+//! suspected too, and after them functions by how few calls with right answers they ran in. Where the order of turns
+//! was recorded and no interrupt turned it, those that made the tested value come first ([`mod@slice`]).
 
 mod file;
 mod part;
 mod places;
+mod slice;
 mod state;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
@@ -22,8 +24,9 @@ use std::rc::Rc;
 
 use file::Visit;
 pub use file::{NoPaths, Paths};
-use part::{Parted, part};
+use part::{Parted, part, turns_part};
 use places::{CodeLine, Functions, Resolver, Way};
+use slice::Brought;
 
 use super::report::{OracleReport, Parting, Verdict};
 use crate::decode::exception_name;
@@ -39,6 +42,8 @@ const MOST_PARTINGS: usize = 3;
 /// Functions before a parting, and functions of few calls, that are named before its consequences.
 const BEFORE: usize = 2;
 const RARE: usize = 6;
+/// Functions that are named since they made the value by which a path went on.
+const BROUGHT: usize = 4;
 /// How many times as often as the function that asked it the one that answered may run in calls with right answers.
 const MOST_OFTEN: usize = 4;
 /// Calls of a thread that are looked at where no event says which they are.
@@ -104,6 +109,8 @@ struct FoundParting {
     is_interrupted: bool,
     /// The functions that ran in the bad run.
     ran: HashSet<u32>,
+    /// The numbers of both paths.
+    paths: (u32, u32),
 }
 
 struct PathSearch<'a> {
@@ -323,15 +330,27 @@ impl<'a> PathSearch<'a> {
         // Most calls do the same: their order is not looked at.
         part(&good, &bad, None, &self.functions, &self.noise)?;
         let of_good = in_turns.then(|| self.good.turns(turns.0, &mut self.functions)).flatten();
-        let turns = of_good.zip(self.bad.turns(turns.1, &mut self.functions));
-        let turns = turns.as_ref().map(|(good, bad)| (good.as_slice(), bad.as_slice()));
-        let parted = part(&good, &bad, turns, &self.functions, &self.noise)?;
+        let both = of_good.zip(self.bad.turns(turns.1, &mut self.functions));
+        let both = both.as_ref().map(|(good, bad)| (good.as_slice(), bad.as_slice()));
+        let parted = part(&good, &bad, both, &self.functions, &self.noise)?;
         // How often something ran until another thread was done depends on time.
         if alike && sleeps && parted.is_of_times {
             return None;
         }
         let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told, sleeps, is_interrupted, ran: bad.functions.clone() })
+        Some(FoundParting { parted, told, sleeps, is_interrupted, ran: bad.functions.clone(), paths: turns })
+    }
+
+    /// Where the value came from by which the bad run went on.
+    fn brought(&mut self, found: &FoundParting) -> Brought {
+        // The time at which an interrupt comes turns the order as well.
+        if found.is_interrupted {
+            return Brought::default();
+        }
+        let (good, bad) = found.paths;
+        let both = self.good.turns(good, &mut self.functions).zip(self.bad.turns(bad, &mut self.functions));
+        let at = both.and_then(|(good, bad)| turns_part((&good, &bad), &self.functions, &self.noise));
+        at.map_or_else(Brought::default, |at| slice::brought(&mut self.bad, bad, at, &mut self.functions))
     }
 
     /// The functions that the first difference can come from.
@@ -348,14 +367,24 @@ impl<'a> PathSearch<'a> {
             let first = if is_rarer { [asked, decided] } else { [decided, asked] };
             first.into_iter().flatten().chain([function]).collect()
         };
+        let brought: Vec<Brought> = found.iter().map(|parting| self.brought(parting)).collect();
+        // What brings values to calls everywhere brought right ones.
+        let nearest = |parted: &Parted, brought: &Brought| -> Vec<u32> {
+            let is_rare = |function: &u32| often(*function) <= MOST_OFTEN * (1 + often(parted.function));
+            brought.functions.iter().copied().filter(is_rare).take(BROUGHT).collect()
+        };
         // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
-        if let [parting] = found
+        if let ([parting], [value]) = (found, brought.as_slice())
             && !parting.told.alike
         {
-            numbers.extend(deciding(&parting.parted));
-            numbers.extend(self.writers(parting, &often));
+            let (nearest, writers) = (nearest(&parting.parted, value), self.writers(parting, &often));
+            // A value that lay in memory was written by an earlier call, if what read it is right.
+            let (deciding, was_left) = (deciding(&parting.parted), value.was_left);
+            let order = if was_left { [nearest, writers, deciding] } else { [nearest, deciding, writers] };
+            numbers.extend(order.into_iter().flatten());
         }
-        for parting in found {
+        for (parting, value) in found.iter().zip(&brought) {
+            numbers.extend(nearest(&parting.parted, value));
             numbers.extend(deciding(&parting.parted));
             // What only the good run came to did nothing wrong: it was not called.
             let (entered, missed): (Vec<u32>, Vec<u32>) =

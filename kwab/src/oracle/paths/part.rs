@@ -76,7 +76,7 @@ pub(super) fn part(
     let function = last.map_or(first.1.function, |place| place.function);
     let asked = last.is_none().then(|| asked(ran, function)).flatten();
     let asked = asked.filter(|asked| !is_of_times && functions.tells(*asked));
-    let told = |place: &CodeLine| functions.tells(place.function) && !noise.contains(place);
+    let told = |place: &CodeLine| is_told(place, functions, noise);
     // An exception or a cut block may turn the order, where neither run has a place alone: that decided nothing.
     let full = turns.and_then(|(good, bad)| in_turns(good, bad, &told));
     let is_alone = |next: &CodeLine| of_good.iter().chain(&of_bad).any(|(_, place)| place == next);
@@ -114,10 +114,25 @@ pub(super) fn part(
     Some(Parted { function, first: (is_of_good, first.1), is_of_times, entered, decided, asked, before, others })
 }
 
+fn is_told(place: &CodeLine, functions: &Functions, noise: &HashSet<CodeLine>) -> bool {
+    functions.tells(place.function) && !noise.contains(place)
+}
+
+/// Behind how many places of its turns the bad way goes on otherwise: the last that both have, and the next that tells.
+pub(super) fn turns_part(
+    (good, bad): (&[CodeLine], &[CodeLine]),
+    functions: &Functions,
+    noise: &HashSet<CodeLine>,
+) -> Option<(usize, usize)> {
+    Some(in_turns(good, bad, &|place| is_told(place, functions, noise))?.in_bad)
+}
+
 /// Where two ways part in the order of their turns.
 struct InTurns {
     /// Behind how many places of the good way.
     at: usize,
+    /// Behind how many places of the bad way: the last that both have, and what it goes on with.
+    in_bad: (usize, usize),
     /// The function in which they part.
     decided: Option<u32>,
     /// What that had called on the line on which they part, last.
@@ -140,7 +155,8 @@ fn in_turns(good: &[CodeLine], bad: &[CodeLine], told: &dyn Fn(&CodeLine) -> boo
     };
     let (good, bad) = (list(good), list(bad));
     let same = good.iter().zip(&bad).take_while(|(here, there)| here.1 == there.1).count();
-    let (next_good, next_bad) = (good.get(same)?.1, bad.get(same)?.1);
+    let ((_, next_good), (next_at, next_bad)) = (*good.get(same)?, *bad.get(same)?);
+    let in_bad = (bad[..same].last()?.0 + 1, next_at);
     let common = &good[..same];
     let (at, last) = common.last().copied()?;
     let goes_on = |function: u32| next_good.function == function || next_bad.function == function;
@@ -160,7 +176,7 @@ fn in_turns(good: &[CodeLine], bad: &[CodeLine], told: &dyn Fn(&CodeLine) -> boo
     // What ran before the line began was not called on it.
     let begun = on_line.iter().rposition(own).unwrap_or(0);
     let asked = on_line[..begun].iter().map(|place| place.function).find(|function| Some(*function) != decided);
-    Some(InTurns { at: at + 1, decided, asked, next: [next_good, next_bad] })
+    Some(InTurns { at: at + 1, in_bad, decided, asked, next: [next_good, next_bad] })
 }
 
 /// Behind how many places of the good way the order of both differs first, noise left out, and the function that ran

@@ -97,7 +97,7 @@ impl Way {
 }
 
 /// The address of an instruction and a line that it belongs to.
-type Instruction = (u64, CodeLine);
+pub(super) type Instruction = (u64, CodeLine);
 
 /// Instructions that are looked at for each byte of a recording, and at least: those of a recording of our kernel are
 /// two or three, each time that a path is read.
@@ -139,7 +139,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The places of a block of a path; none when more was looked at than a recording of that length needs.
-    fn next(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
+    pub(super) fn next(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
         let places = self.block(block, functions);
         self.steps = self.steps.saturating_sub(places.len().max(1) as u64);
         if self.steps == 0 { Rc::new([]) } else { places }
@@ -186,7 +186,7 @@ impl<'a> Resolver<'a> {
     }
 
     /// The line that a place of this run has in the good build.
-    fn in_good(&self, place: CodeLine) -> CodeLine {
+    pub(super) fn in_good(&self, place: CodeLine) -> CodeLine {
         let moved = self.moved.get(&place.function).copied().unwrap_or_default();
         let line = u32::try_from(i64::from(place.line) - moved).unwrap_or(place.line);
         CodeLine { line, ..place }
@@ -198,14 +198,20 @@ impl<'a> Resolver<'a> {
         u32::try_from(i64::from(place.line) + moved).unwrap_or(place.line)
     }
 
-    fn block(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
-        if let Some(known) = self.blocks.get(&block) {
-            return known.clone();
-        }
+    /// The address of a block, and its machine code.
+    pub(super) fn code(&self, block: u32) -> (u64, Vec<u8>) {
         let (address, bytes) = self.paths.blocks.get(block as usize).copied().unwrap_or_default();
         let mut code = vec![0; bytes as usize];
         let read = self.image.read(address, &mut code);
         code.truncate(read);
+        (address, code)
+    }
+
+    fn block(&mut self, block: u32, functions: &mut Functions) -> Rc<[Instruction]> {
+        if let Some(known) = self.blocks.get(&block) {
+            return known.clone();
+        }
+        let (address, code) = self.code(block);
         let mut places: Vec<Instruction> = Vec::new();
         for at in starts(&code, address) {
             let Ok(location) = self.image.locate(at, Probe::Exact) else { continue };
