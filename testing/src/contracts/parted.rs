@@ -3,7 +3,7 @@
 //! `fork-shares` lets a child run in its parent's memory: every call is answered as it should be, and the program sees
 //! other memory. The same program runs with the fault and without, and the paths through the kernel must part in the
 //! function that decides whose memory a child gets. It runs without once more by a slower clock, as users are told to
-//! do: a tick of the timer that falls into one run's exception and not into the other's is no parting.
+//! do: a tick of the timer that falls into an exception of one run alone does not part them.
 
 use std::fs;
 use std::path::PathBuf;

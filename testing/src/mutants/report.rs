@@ -230,7 +230,7 @@ pub fn tables(records: &[Record]) -> String {
     text
 }
 
-/// The row of all that was noticed. Its last column is of both reports: a dump alone that says nothing is no silence.
+/// The row of all that was noticed. Its last column is of both reports: a dump that says nothing is not silence yet.
 fn either(text: &mut String, rows: &[&Row]) {
     let noticed: Vec<&&Row> = rows.iter().filter(|row| row.sort != Sort::Unnoticed).collect();
     let scores: Vec<Score> = noticed.iter().map(|row| row.either()).collect();

@@ -341,8 +341,8 @@ pub(super) fn is_title(class: Class, line: &[u8]) -> bool {
         || sentence && of_programs.iter().any(|known| words.eq_ignore_ascii_case(known))
 }
 
-/// Whether a shell says by which signal a program died: the words of the signal, the number that the shells of BSD systems
-/// and macOS add, and whether the program left a core.
+/// Whether a shell says by which signal a program died: the words of the signal, the number that the shells of BSD
+/// systems and macOS add, and whether the program left a core.
 fn is_of_shell(line: &[u8]) -> bool {
     const SIGNALS: [&[u8]; 2] = [b"Illegal instruction", b"Bus error"];
     let dumped = [&b"(core dumped)"[..], b"- core dumped"].iter().find_map(|mark| line.strip_suffix(*mark));

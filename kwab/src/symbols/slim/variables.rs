@@ -48,23 +48,23 @@ const PARTS: [DwTag; 6] = [
 ];
 
 /// A namespace by its number; the first is the whole image.
-type Space = u32;
+type NameSpace = u32;
 
 /// Where a type may be: its namespace, and its name with its surroundings.
-type Look = (Space, u64);
+type Look = (NameSpace, u64);
 
 /// What the DWARF of an image has of variables, and what of it was copied.
 pub(super) struct Variables {
     info: Info,
     /// The chosen functions by their first address.
     functions: HashMap<u64, Die>,
-    statics: Vec<(Entry, Space)>,
+    statics: Vec<(Entry, NameSpace)>,
     /// Each with the one around it.
-    spaces: Vec<(Space, String)>,
-    space_of: HashMap<Die, Space>,
+    spaces: Vec<(NameSpace, String)>,
+    space_of: HashMap<Die, NameSpace>,
     copied: HashMap<Die, UnitEntryId>,
     by_look: HashMap<Look, UnitEntryId>,
-    space_entries: HashMap<Space, UnitEntryId>,
+    space_entries: HashMap<NameSpace, UnitEntryId>,
     looks: HashMap<(Die, u8), u64>,
     /// Types that are named but not filled yet.
     open: Vec<(Entry, UnitEntryId)>,
@@ -114,9 +114,9 @@ impl Variables {
         &self.info
     }
 
-    fn survey(&mut self, unit: usize, starts: &BTreeSet<u64>, known: &mut HashMap<(Space, String), Space>) {
+    fn survey(&mut self, unit: usize, starts: &BTreeSet<u64>, known: &mut HashMap<(NameSpace, String), NameSpace>) {
         let Self { info, functions, statics, spaces, space_of, languages, .. } = self;
-        let mut around: Vec<(isize, Space)> = Vec::new();
+        let mut around: Vec<(isize, NameSpace)> = Vec::new();
         info.each(unit, None, &mut |depth, entry| {
             while around.last().is_some_and(|(outer, _)| *outer >= depth) {
                 around.pop();
@@ -138,7 +138,7 @@ impl Variables {
             let is_space = entry.tag == gimli::DW_TAG_namespace || entry.tag == gimli::DW_TAG_subprogram;
             if is_space {
                 let name = info.name(&entry).unwrap_or_default();
-                let next = Space::try_from(spaces.len()).unwrap_or(0);
+                let next = NameSpace::try_from(spaces.len()).unwrap_or(0);
                 let space = *known.entry((outer, name.clone())).or_insert(next);
                 if space == next {
                     spaces.push((outer, name));
@@ -291,7 +291,7 @@ impl Variables {
     }
 
     /// The entry of a namespace.
-    fn space(&mut self, out: &mut DwarfUnit, space: Space) -> UnitEntryId {
+    fn space(&mut self, out: &mut DwarfUnit, space: NameSpace) -> UnitEntryId {
         // From the outermost that is not there yet.
         let (mut missing, mut at) = (Vec::new(), space);
         while at != 0 && !self.space_entries.contains_key(&at) {

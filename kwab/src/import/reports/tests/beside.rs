@@ -201,7 +201,7 @@ fn stacks_that_an_operator_asked_for_are_no_crash() {
                  [    4.1]  show_stack+0x20/0x38\n[    4.1]  nmi_cpu_backtrace+0xfc/0x140\n";
     let rest = "[    4.1]  __handle_sysrq+0xa4/0x1a8\n[    4.1]  write_sysrq_trigger+0xc8/0xe0\n";
     assert!(reports(&format!("{asked}{rest}")).is_empty());
-    // What nobody asked for has no such frame, and what was asked to crash did.
+    // A stack without such a frame was not asked for, and what was asked to crash did.
     assert_eq!(reports(asked).len(), 1);
     assert_eq!(reports(&format!("{asked}[    4.1]  sysrq_handle_crash+0x14/0x20\n{rest}")).len(), 1);
     let power = "[    4.1] NIP [c0000000007801c8] sysrq_handle_crash+0x28/0x30\n[    4.1] Call Trace:\n";
