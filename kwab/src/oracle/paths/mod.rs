@@ -374,8 +374,10 @@ impl<'a> PathSearch<'a> {
             brought.functions.iter().copied().filter(is_rare).take(BROUGHT).collect()
         };
         // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
-        if let ([parting], [value]) = (found, brought.as_slice())
-            && !parting.told.alike
+        // A parting that time may have made is told beside it, and is not before it.
+        let is_of_time = |parting: &FoundParting| parting.told.alike && (parting.sleeps || parting.is_interrupted);
+        if let Some((parting, value)) = found.iter().zip(&brought).find(|(parting, _)| !parting.told.alike)
+            && found.iter().all(|other| is_of_time(other) || !other.told.alike)
         {
             let (nearest, writers) = (nearest(&parting.parted, value), self.writers(parting, &often));
             // A value that lay in memory was written by an earlier call, if what read it is right.
