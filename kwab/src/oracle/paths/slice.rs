@@ -15,6 +15,8 @@ use crate::decode::uses::{Cell, Moved, Named, REGISTERS, RETURNED, STACK, Uses, 
 const MOST_RAN: usize = 1 << 14;
 /// Instructions that are decoded for it: a visit of our kernel has a tenth.
 const MOST_DECODED: usize = 1 << 16;
+/// Instructions that are passed on the way, also of code without lines: a visit of our kernel has 8,192 turns of blocks.
+const MOST_PASSED: usize = 1 << 20;
 /// Instructions of a slice.
 const MOST_SLICE: usize = 256;
 /// Branches that may have decided.
@@ -106,7 +108,7 @@ fn before(
     let paths = run.paths;
     let mut known: HashMap<u32, Rc<[Uses]>> = HashMap::new();
     let (mut ran, mut from): (VecDeque<Ran>, usize) = (VecDeque::new(), 0);
-    let (mut decoded, mut count, mut last): (usize, usize, Option<CodeLine>) = (0, 0, None);
+    let (mut decoded, mut passed, mut count, mut last): (usize, usize, usize, Option<CodeLine>) = (0, 0, 0, None);
     for block in paths.turns.get(&path).into_iter().flat_map(|turns| turns.iter()) {
         let places_of = run.next(*block, functions);
         let code = known.entry(*block).or_insert_with(|| {
@@ -115,7 +117,8 @@ fn before(
             code
         });
         let code = code.clone();
-        if decoded > MOST_DECODED {
+        passed += code.len();
+        if decoded > MOST_DECODED || passed > MOST_PASSED {
             return (Vec::new(), 0);
         }
         let mut next = places_of.iter().peekable();
