@@ -15,7 +15,7 @@ use crate::decode::uses::{Cell, Moved, Named, REGISTERS, RETURNED, STACK, Uses, 
 const MOST_RAN: usize = 1 << 14;
 /// Instructions that are decoded for it: a visit of our kernel has a tenth.
 const MOST_DECODED: usize = 1 << 16;
-/// Instructions that are passed on the way, also of code without lines: a visit of our kernel has 8,192 turns of blocks.
+/// Instructions that are passed on the way, code without lines too: of a visit the recorder keeps 8,192 turns.
 const MOST_PASSED: usize = 1 << 20;
 /// Instructions of a slice.
 const MOST_SLICE: usize = 256;
