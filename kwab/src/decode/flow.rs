@@ -103,6 +103,11 @@ const CLOBBERED: u16 = 0b1111_0011_0111;
 /// Decodes consecutive instructions. Bytes that are not an instruction end the list.
 #[must_use]
 pub fn flows(bytes: &[u8], start: u64) -> Vec<Flow> {
+    each(bytes, start, flow)
+}
+
+/// What is made of each of consecutive instructions. Bytes that are not an instruction end the list.
+pub(super) fn each<T>(bytes: &[u8], start: u64, of: fn(&Decoded, &mut InstructionInfoFactory) -> T) -> Vec<T> {
     let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
     let mut factory = InstructionInfoFactory::new();
     let mut all = Vec::new();
@@ -111,7 +116,7 @@ pub fn flows(bytes: &[u8], start: u64) -> Vec<Flow> {
         if decoded.is_invalid() {
             break;
         }
-        all.push(flow(&decoded, &mut factory));
+        all.push(of(&decoded, &mut factory));
     }
     all
 }

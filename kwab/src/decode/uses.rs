@@ -5,9 +5,10 @@
 //! address.
 
 use iced_x86::{
-    Code, Decoder, DecoderOptions, FlowControl, Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess,
-    OpKind, Register,
+    Code, FlowControl, Instruction as Decoded, InstructionInfoFactory, Mnemonic, OpAccess, OpKind, Register,
 };
+
+use super::flow;
 
 /// A register, by a number of its own: parts of it count as the whole.
 pub type Named = u8;
@@ -75,17 +76,7 @@ const MOST_BYTES: usize = 16;
 /// The uses of consecutive instructions. Bytes that are not an instruction end the list.
 #[must_use]
 pub fn uses(bytes: &[u8], start: u64) -> Vec<Uses> {
-    let mut decoder = Decoder::with_ip(64, bytes, start, DecoderOptions::NONE);
-    let mut factory = InstructionInfoFactory::new();
-    let mut all = Vec::new();
-    while decoder.can_decode() {
-        let decoded = decoder.decode();
-        if decoded.is_invalid() {
-            break;
-        }
-        all.push(uses_of(&decoded, &mut factory));
-    }
-    all
+    flow::each(bytes, start, uses_of)
 }
 
 fn uses_of(decoded: &Decoded, factory: &mut InstructionInfoFactory) -> Uses {
