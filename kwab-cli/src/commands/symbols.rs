@@ -141,9 +141,14 @@ fn files_of(case: &Case<'_>, options: &SymbolOptions, whole: bool) -> Result<(Ve
             continue;
         }
         let links = addresses.iter().map(|addr| loaded.link(*addr)).filter(|link| image.is_code(*link));
-        let bytes = if whole { slim::whole(image) } else { slim::slim(image, &slim::functions(image, links), &roots) };
-        match bytes.zip(id) {
-            Some((bytes, build_id)) => {
+        let small = || slim::slim(image, &slim::functions(image, links), &roots);
+        let made = if whole { slim::whole(image).map(|bytes| (bytes, false)) } else { small() };
+        match made.zip(id) {
+            Some(((bytes, is_cut), build_id)) => {
+                if is_cut {
+                    let why = "they cost more than an image of its length may";
+                    failed.push(format!("{name}: variables or types are left out of its file: {why}"));
+                }
                 files.push(FileOfImage { name, build_id, bytes, has_lines: image.has_debug_info() });
             }
             None => failed.push(format!("{name}: no 64-bit ELF image with a build-id")),

@@ -29,7 +29,7 @@ use variables::Variables;
 /// The longest function that is followed address by address, and how many there may be.
 const MOST_BYTES: u64 = 1 << 16;
 const MOST_FUNCTIONS: usize = 4096;
-/// Scopes inside each other.
+/// Scopes inside each other that are followed, whatever an image claims.
 const MOST_SCOPES: usize = 64;
 /// How many bytes they may have together. The functions on the stacks of a dump have half a megabyte; symbols that
 /// overlap claim any sum.
@@ -55,13 +55,14 @@ pub fn functions(image: &Image, links: impl IntoIterator<Item = u64>) -> BTreeSe
 /// The symbol file of an image with the lines of these functions. Paths of source files lose what is of one machine:
 /// what lies above one of the `roots`, a crate's folder or the compiler's library.
 ///
+/// With it comes whether variables or types were left out, since they cost more than an image of its length may.
 /// `None` when the image is not a little-endian ELF file of 64 bits that can be read.
 #[must_use]
-pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<Vec<u8>> {
+pub fn slim(image: &Image, functions: &BTreeSet<(u64, u64)>, roots: &[&Path]) -> Option<(Vec<u8>, bool)> {
     let whole = bytes(image)?;
-    let sections =
-        Maker { image, roots, dwarf: unit(), sums: HashMap::new(), room: version::room() }.write(functions)?;
-    compact::slimmed(&whole, &sections)
+    let maker = Maker { image, roots, dwarf: unit(), sums: HashMap::new(), room: version::room() };
+    let (sections, is_cut) = maker.write(functions)?;
+    Some((compact::slimmed(&whole, &sections)?, is_cut))
 }
 
 /// The image as the store keeps it: all of it, its debug sections compressed.
@@ -119,8 +120,8 @@ struct Maker<'i> {
 }
 
 impl Maker<'_> {
-    /// The sections of the DWARF of these functions.
-    fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<Vec<(&'static str, Vec<u8>)>> {
+    /// The sections of the DWARF of these functions, and whether variables or types of them were left out.
+    fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<(Vec<(&'static str, Vec<u8>)>, bool)> {
         let root = self.dwarf.unit.root();
         let mut variables = Variables::of(self.image, functions);
         let mut ranges = Vec::new();
@@ -135,7 +136,7 @@ impl Maker<'_> {
                         if let Some(function) = variables.info().entry(function) {
                             variables.frame_base(&mut self.dwarf, entry, &function);
                         }
-                        self.scope(entry, (function, 0), &runs, variables);
+                        self.scope(entry, (function, 0, 0), &runs, variables);
                     }
                     None => self.inlined(entry, &outer, 1),
                 }
@@ -160,7 +161,8 @@ impl Maker<'_> {
             }
             Ok::<(), gimli::write::Error>(())
         });
-        each.ok().map(|()| written)
+        let is_cut = variables.is_some_and(|variables| variables.is_cut());
+        each.ok().map(|()| (written, is_cut))
     }
 
     /// The line of each run: that of its innermost frame.
@@ -201,10 +203,16 @@ impl Maker<'_> {
         }
     }
 
-    /// What lies in a function, or in a scope of it `depth` calls below: variables, blocks and inlined calls.
-    fn scope(&mut self, parent: UnitEntryId, (die, depth): (Die, usize), runs: &[Run], variables: &mut Variables) {
-        // Scopes inside each other, whatever an image claims.
-        if depth > MOST_SCOPES {
+    /// What lies in a function, or in a scope of it `depth` calls and `level` scopes below: variables, blocks and
+    /// inlined calls.
+    fn scope(
+        &mut self,
+        parent: UnitEntryId,
+        (die, depth, level): (Die, usize, usize),
+        runs: &[Run],
+        variables: &mut Variables,
+    ) {
+        if level > MOST_SCOPES {
             return;
         }
         for child in variables.info().children(die) {
@@ -222,13 +230,13 @@ impl Maker<'_> {
                     if child.tag == gimli::DW_TAG_lexical_block {
                         let block = self.dwarf.unit.add(parent, child.tag);
                         self.put_ranges(block, &ranges);
-                        self.scope(block, (child.die, depth), runs, variables);
+                        self.scope(block, (child.die, depth, level + 1), runs, variables);
                         continue;
                     }
                     let run = runs.iter().find(|(start, end, _)| (*start..*end).contains(&first));
                     if let Some(inlined) = run.and_then(|run| call(run, depth + 1)) {
                         let entry = self.add_call(parent, inlined, &ranges);
-                        self.scope(entry, (child.die, depth + 1), runs, variables);
+                        self.scope(entry, (child.die, depth + 1, level + 1), runs, variables);
                     }
                 }
                 _ => {}

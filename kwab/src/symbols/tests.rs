@@ -441,7 +441,7 @@ fn the_source_of_a_kept_image_is_shown_only_while_it_is_that_of_the_build() {
     let built = open(ImageBytes::File(program.clone()));
     let added = Store::in_folder(folder.path().join("store")).add(&ImageBytes::File(program)).unwrap();
     let main = built.find_symbol("main").unwrap();
-    let small = slim::slim(&built, &[main].into(), &[]).unwrap();
+    let (small, _) = slim::slim(&built, &[main].into(), &[]).unwrap();
     let whole = slim::whole(&built).unwrap();
     let memory = |bytes: &[u8]| open(ImageBytes::Memory { name: "kept".to_owned(), bytes: bytes.into() });
     let again = slim::whole(&memory(&whole)).unwrap();
@@ -470,12 +470,65 @@ fn an_image_that_was_built_here_is_no_part_of_a_dump_that_carries_others_or_none
     let built = Image::open(&program, &IndexCache::none()).unwrap();
     let id = built.build_id().unwrap();
     let wanted = Wanted { build_id: Some(&id.0), name: None };
-    let small = slim::slim(&built, &[built.find_symbol("main").unwrap()].into(), &[]).unwrap();
+    let (small, _) = slim::slim(&built, &[built.find_symbol("main").unwrap()].into(), &[]).unwrap();
     let carried = ImageBytes::Memory { name: "carried".to_owned(), bytes: small.into() };
     for (inside, is_of_dump) in [(Vec::new(), false), (vec![carried], true)] {
         let mut finder = Finder::new(Vec::new(), false).offline().and_by_id(vec![program.clone()]);
         finder.add_inside(inside);
         finder.find(wanted).unwrap();
         assert_eq!(finder.took_beside(), is_of_dump);
+    }
+}
+
+/// An image whose function `main` has so many blocks inside each other, and whose static lies in so many namespaces.
+fn nested(blocks: usize, spaces: usize) -> Image {
+    let rows = format!(
+        "
+        .text\n.globl main\n.type main, @function\nmain: ret\n.size main, . - main
+        .section .debug_abbrev, \"\", @progbits
+        .byte 1, 0x11, 1, 0, 0
+        .byte 2, 0x2e, 1, 3, 8, 0x11, 1, 0x12, 6, 0, 0
+        .byte 3, 0x0b, 1, 0x11, 1, 0x12, 6, 0, 0
+        .byte 4, 0x39, 1, 3, 8, 0, 0
+        .byte 5, 0x34, 0, 3, 8, 2, 0x18, 0, 0
+        .byte 0
+        .section .debug_info, \"\", @progbits
+        .long 2f - 1f\n1: .short 4\n.long 0\n.byte 8
+        .byte 1
+        .byte 2\n.asciz \"main\"\n.quad main\n.long 1
+        .rept {blocks}\n.byte 3\n.quad main\n.long 1\n.endr
+        .fill {blocks} + 1
+        .rept {spaces}\n.byte 4\n.asciz \"n\"\n.endr
+        .byte 5\n.asciz \"v\"\n.byte 9, 3\n.quad main
+        .fill {spaces} + 1
+        2:\n.section .note.GNU-stack, \"\", @progbits\n"
+    );
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("deep.s"), rows).unwrap();
+    let mut compiler = std::process::Command::new("cc");
+    compiler.current_dir(&folder).args(["-no-pie", "-Wl,--build-id=sha1", "deep.s", "-o", "deep"]);
+    assert!(compiler.status().unwrap().success());
+    let bytes = fs::read(folder.path().join("deep")).unwrap();
+    Image::from_bytes(ImageBytes::Memory { name: "deep".to_owned(), bytes: bytes.into() }, &IndexCache::none()).unwrap()
+}
+
+#[test]
+fn scopes_and_namespaces_inside_each_other_do_not_use_up_the_stack() {
+    for (blocks, spaces) in [(3, 3), (60_000, 3), (3, 60_000)] {
+        let image = nested(blocks, spaces);
+        let (bytes, is_cut) = slim::slim(&image, &[image.find_symbol("main").unwrap()].into(), &[]).unwrap();
+        let bytes = ImageBytes::Memory { name: "slim".to_owned(), bytes: bytes.into() };
+        let small = Image::from_bytes(bytes, &IndexCache::none()).unwrap();
+        let (main, _) = small.find_symbol("main").unwrap();
+        assert_eq!(small.locate(main, Probe::Exact).unwrap().frames.len(), 1);
+        let (mut above, mut found) = (0, 0);
+        info::Info::of(&small).unwrap().each(0, None, &mut |_, entry| {
+            above += usize::from(entry.tag == gimli::DW_TAG_namespace);
+            found += usize::from(entry.tag == gimli::DW_TAG_variable);
+            true
+        });
+        // A static lies in the deepest namespace that is followed, or it is said that not all are there.
+        assert!((above, found) == (spaces.min(64), 1) || is_cut, "{blocks} {spaces}: {above} {found}");
+        assert!(!is_cut || blocks > 3);
     }
 }

@@ -180,7 +180,8 @@ fn functions(image: &Image) -> BTreeSet<(u64, u64)> {
 #[test]
 fn a_small_symbol_file_prints_what_the_whole_image_does() {
     let whole = Arc::new(Image::open(&fixture("values.elf"), &IndexCache::none()).expect("the fixture"));
-    let bytes = slim::slim(&whole, &functions(&whole), &[]).expect("a symbol file");
+    let (bytes, is_cut) = slim::slim(&whole, &functions(&whole), &[]).expect("a symbol file");
+    assert!(!is_cut);
     let length = std::fs::metadata(fixture("values.elf")).expect("there").len();
     assert!((bytes.len() as u64) < length / 3, "{} of {length} bytes", bytes.len());
     let bytes = ImageBytes::Memory { name: "slim".into(), bytes: bytes.into() };
@@ -316,7 +317,7 @@ fn statics_of_a_unit_in_an_object_of_its_own_are_printed() {
     assert_eq!(report.values[0].value.as_deref(), Some("4"), "{:?}", report.values);
 
     // A small symbol file has them in itself.
-    let bytes = slim::slim(&whole, &BTreeSet::new(), &[]).expect("a symbol file");
+    let (bytes, _) = slim::slim(&whole, &BTreeSet::new(), &[]).expect("a symbol file");
     let bytes = ImageBytes::Memory { name: "slim".into(), bytes: bytes.into() };
     let small = Arc::new(Image::from_bytes(bytes, &IndexCache::none()).expect("an image"));
     let mut symbols = Symbols::new();

@@ -18,6 +18,8 @@ use crate::symbols::{Dwarf, Image};
 const MOST_ENTRIES: usize = 1 << 17;
 /// How far around a type is looked to tell it from another of its name.
 const SURROUNDINGS: u8 = 3;
+/// Namespaces inside each other.
+const MOST_SPACES: usize = 64;
 /// Levels of entries below a type: a structure, its variants, one of them, its member.
 const DEEPEST: usize = 4;
 
@@ -104,6 +106,11 @@ impl Variables {
         Some(DwLang(*language))
     }
 
+    /// Whether something was left out because it costs too much.
+    pub(super) fn is_cut(&self) -> bool {
+        self.room == 0 || self.info.is_cut()
+    }
+
     /// The entry of a chosen function.
     pub(super) fn function(&self, start: u64) -> Option<Die> {
         self.functions.get(&start).copied()
@@ -136,7 +143,8 @@ impl Variables {
                 info.any_range(&entry, &mut { is_chosen });
             }
             let is_space = entry.tag == gimli::DW_TAG_namespace || entry.tag == gimli::DW_TAG_subprogram;
-            if is_space {
+            // What lies deeper is put into the deepest.
+            if is_space && around.len() < MOST_SPACES {
                 let name = info.name(&entry).unwrap_or_default();
                 let next = NameSpace::try_from(spaces.len()).unwrap_or(0);
                 let space = *known.entry((outer, name.clone())).or_insert(next);
