@@ -82,6 +82,9 @@ fn bytes(image: &Image) -> Option<Vec<u8>> {
     }
 }
 
+/// Sections of DWARF, each with its name.
+type DebugSections = Vec<(&'static str, Vec<u8>)>;
+
 /// An empty unit of DWARF 5.
 fn unit() -> DwarfUnit {
     let encoding = Encoding { format: Format::Dwarf32, version: 5, address_size: 8 };
@@ -121,7 +124,7 @@ struct Maker<'i> {
 
 impl Maker<'_> {
     /// The sections of the DWARF of these functions, and whether variables or types of them were left out.
-    fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<(Vec<(&'static str, Vec<u8>)>, bool)> {
+    fn write(mut self, functions: &BTreeSet<(u64, u64)>) -> Option<(DebugSections, bool)> {
         let root = self.dwarf.unit.root();
         let mut variables = Variables::of(self.image, functions);
         let mut ranges = Vec::new();
