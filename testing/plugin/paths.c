@@ -11,7 +11,7 @@
  * `switch_stacks` and `user_begin`, skip=ADDRESS once per function. The output, line by line; numbers are decimal but
  * addresses:
  *
- *   kwab-paths 2             the format
+ *   kwab-paths 3             the format
  *   b ADDRESS BYTES          the next block, from 0
  *   p BLOCK[*TIMES]...       the next path, from 0; how often a block ran if more than once, 255 for more
  *   o BLOCK...               its blocks in the order of all their turns, a block that follows itself once, as far as
@@ -21,6 +21,12 @@
  *   t NUMBER STACK PATH V    an exception from user mode, its vector, and how many calls had begun
  *   s NUMBER STACK PATH      the start of a thread: how many began before it; the boot is 0
  *   ... i                    behind one of these four: an interrupt fell into it
+ *   i ADDRESS                the next instruction that uses memory, from 0
+ *   r VISIT FLOW...          behind a visit, its number, and what flowed through memory in it, each once:
+ *                            LOAD<STORE the instruction LOAD read what STORE had written in the same visit,
+ *                            LOAD<STORE@VISIT in another one; visit 0 is what ran outside of visits: interrupts, and
+ *                            what is skipped; STORE> an instruction wrote to the program's memory. The thread's own
+ *                            stack is left out, unless another visit wrote there or whole strings are copied
  *   e STACK                  the machine ended while this thread ran: visits behind this line have not ended
  *   x                        the output has reached its limit: the rest is missing
  */
@@ -45,6 +51,8 @@ typedef void (*accessed)(unsigned, uint32_t, uint64_t, void *);
 extern void qemu_plugin_register_vcpu_tb_trans_cb(qemu_plugin_id_t, tb_translated);
 extern void qemu_plugin_register_vcpu_tb_exec_cb(struct qemu_plugin_tb *, executed, int flags, void *data);
 extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *, accessed, int flags, int rw, void *data);
+extern bool qemu_plugin_mem_is_store(uint32_t);
+extern unsigned qemu_plugin_mem_size_shift(uint32_t);
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *);
 extern uint64_t qemu_plugin_tb_vaddr(const struct qemu_plugin_tb *);
 extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *, size_t);
@@ -69,6 +77,15 @@ enum {
     VECTORS = 256,
     /* Vectors below are the processor's exceptions. */
     INTERRUPTS = 32,
+    /* Flows of one visit that are kept, and the last ones of an instruction that are not kept twice. */
+    MOST_FLOWS = 1 << 16,
+    RECENT = 4,
+    /* Pieces of eight bytes whose bytes have several writers are split. */
+    PIECE = 8,
+    PIECES = 4096 / PIECE,
+    /* Memory is taken in chunks of so many. */
+    CHUNK = 1 << 16,
+    MOST_CHUNKS = 1 << 12,
     /* A kernel stack lies in a slot of this many bits. */
     SLOT_BITS = 16,
     SWITCH_BYTES = 48,
@@ -88,6 +105,33 @@ typedef struct Block {
     struct Block *same;
 } Block;
 
+/* An instruction of the kernel that uses memory. */
+typedef struct Insn {
+    uint64_t address, wrote_in, read_in;
+    unsigned id, writer, recent[RECENT], recent_count;
+    bool is_written, is_string;
+    struct Insn *same;
+} Insn;
+
+/* An instruction in a visit that wrote memory. */
+typedef struct Writer {
+    Insn *insn;
+    uint64_t visit;
+} Writer;
+
+/* What an instruction read, or that it wrote to the program's memory. */
+typedef struct Flow {
+    Insn *insn;
+    unsigned writer;
+} Flow;
+
+/* Who wrote each piece of a page last: 0, a number, or with the highest bit set that of a split. */
+typedef struct Page {
+    uint64_t number;
+    unsigned writers[PIECES];
+    struct Page *same;
+} Page;
+
 /* A thread of the guest and the visit that it is in. */
 typedef struct Thread {
     uint64_t stack, serial, number, skip_until, last_end;
@@ -97,6 +141,8 @@ typedef struct Thread {
     int inside[DEEPEST], depth;
     unsigned *path, length, room, *turns, turn_count;
     unsigned char *times;
+    Flow *flows;
+    unsigned flow_count;
     struct Thread *next;
 } Thread;
 
@@ -108,6 +154,13 @@ typedef struct Known {
 
 static Block *blocks[BUCKETS];
 static Known *paths[BUCKETS];
+static Insn *insns[BUCKETS];
+static Page *pages[BUCKETS];
+/* The first writer is none: what wrote to the program's memory. */
+static Writer *writers[MOST_CHUNKS];
+static unsigned (*splits[MOST_CHUNKS])[PIECE];
+static unsigned writer_count = 1, split_count = 1, insn_count;
+static const unsigned split = 1u << 31;
 static Thread *threads, *current;
 static FILE *output;
 static uint64_t entry, traps, switching, begin, skips[1024], calls, starts, serial, written;
@@ -202,6 +255,122 @@ static unsigned path_of(const Thread *thread) {
     return known->id;
 }
 
+static Insn *insn_at(uint64_t address) {
+    Insn **bucket = &insns[(address * 0x9e3779b97f4a7c15u) >> 48];
+    for (Insn *insn = *bucket; insn; insn = insn->same)
+        if (insn->address == address) return insn;
+    Insn *insn = zeroed(sizeof *insn);
+    *insn = (Insn){.address = address, .wrote_in = UINT64_MAX, .read_in = UINT64_MAX, .same = *bucket};
+    return *bucket = insn;
+}
+
+static Page *page_at(uint64_t address, bool is_needed) {
+    static Page *last;
+    uint64_t number = address >> 12;
+    if (last && last->number == number) return last;
+    Page **bucket = &pages[(number * 0x9e3779b97f4a7c15u) >> 48];
+    for (Page *page = *bucket; page; page = page->same)
+        if (page->number == number) return last = page;
+    if (!is_needed) return NULL;
+    Page *page = zeroed(sizeof *page);
+    page->number = number;
+    page->same = *bucket;
+    return last = *bucket = page;
+}
+
+/* The number of an instruction in a visit as a writer; 0 when there are too many. */
+static unsigned writer_of(Insn *insn, uint64_t visit) {
+    if (insn->wrote_in == visit) return insn->writer;
+    unsigned chunk = writer_count / CHUNK;
+    if (chunk == MOST_CHUNKS) return 0;
+    if (!writers[chunk]) writers[chunk] = zeroed(CHUNK * sizeof **writers);
+    writers[chunk][writer_count % CHUNK] = (Writer){insn, visit};
+    insn->wrote_in = visit;
+    return insn->writer = writer_count++;
+}
+
+static unsigned *split_of(unsigned number) {
+    return splits[(number & ~split) / CHUNK][(number & ~split) % CHUNK];
+}
+
+static void write_byte(uint64_t address, unsigned writer) {
+    unsigned *piece = &page_at(address, true)->writers[address % 4096 / PIECE];
+    if (!(*piece & split)) {
+        unsigned chunk = split_count / CHUNK;
+        if (chunk == MOST_CHUNKS) return;
+        if (!splits[chunk]) splits[chunk] = zeroed(CHUNK * sizeof **splits);
+        for (unsigned index = 0; index < PIECE; index++) splits[chunk][split_count % CHUNK][index] = *piece;
+        *piece = split_count++ | split;
+    }
+    split_of(*piece)[address % PIECE] = writer;
+}
+
+static void write_memory(uint64_t address, unsigned size, unsigned writer) {
+    for (unsigned at = 0; at < size;) {
+        unsigned *piece = &page_at(address + at, true)->writers[(address + at) % 4096 / PIECE];
+        if ((address + at) % PIECE == 0 && size - at >= PIECE && !(*piece & split)) {
+            *piece = writer;
+            at += PIECE;
+        } else {
+            write_byte(address + at++, writer);
+        }
+    }
+}
+
+static void add_flow(Thread *thread, Insn *insn, unsigned writer) {
+    if (insn->read_in != thread->serial) insn->recent_count = 0;
+    insn->read_in = thread->serial;
+    for (unsigned index = 0; index < insn->recent_count && index < RECENT; index++)
+        if (insn->recent[index] == writer) return;
+    insn->recent[insn->recent_count++ % RECENT] = writer;
+    if (thread->flow_count == MOST_FLOWS) return;
+    if (!thread->flows) thread->flows = zeroed(MOST_FLOWS * sizeof *thread->flows);
+    thread->flows[thread->flow_count++] = (Flow){insn, writer};
+}
+
+static void read_memory(Thread *thread, Insn *insn, uint64_t address, unsigned size) {
+    bool is_own = address >> SLOT_BITS == thread->stack && !insn->is_string;
+    unsigned last = 0;
+    for (unsigned at = 0; at < size; at++) {
+        const Page *page = page_at(address + at, false);
+        if (!page) continue;
+        unsigned piece = page->writers[(address + at) % 4096 / PIECE];
+        unsigned writer = piece & split ? split_of(piece)[(address + at) % PIECE] : piece;
+        if (writer == 0 || writer == last) continue;
+        last = writer;
+        if (is_own && writers[writer / CHUNK][writer % CHUNK].visit == thread->serial) continue;
+        add_flow(thread, insn, writer);
+    }
+}
+
+static void declare(Insn *insn) {
+    if (insn->is_written) return;
+    insn->is_written = true;
+    insn->id = insn_count++;
+    written += (uint64_t)fprintf(output, "i %" PRIx64 "\n", insn->address);
+}
+
+/* What flowed through memory in a visit. */
+static void write_flows(const Thread *thread) {
+    for (unsigned index = 0; index < thread->flow_count; index++) {
+        const Flow *flow = &thread->flows[index];
+        declare(flow->insn);
+        if (flow->writer) declare(writers[flow->writer / CHUNK][flow->writer % CHUNK].insn);
+    }
+    written += (uint64_t)fprintf(output, "r %" PRIu64, thread->serial);
+    for (unsigned index = 0; index < thread->flow_count; index++) {
+        const Flow *flow = &thread->flows[index];
+        if (!flow->writer) {
+            written += (uint64_t)fprintf(output, " %u>", flow->insn->id);
+            continue;
+        }
+        const Writer *writer = &writers[flow->writer / CHUNK][flow->writer % CHUNK];
+        written += (uint64_t)fprintf(output, " %u<%u", flow->insn->id, writer->insn->id);
+        if (writer->visit != thread->serial) written += (uint64_t)fprintf(output, "@%" PRIu64, writer->visit);
+    }
+    written += (uint64_t)fprintf(output, "\n");
+}
+
 static void close_visit(Thread *thread, char kind) {
     if (!thread->is_open) return;
     thread->is_open = false;
@@ -214,6 +383,7 @@ static void close_visit(Thread *thread, char kind) {
         written += (uint64_t)fprintf(output, "t %" PRIu64 " %" PRIx64 " %u %d", thread->number, thread->stack, path,
                                      thread->vector);
     written += (uint64_t)fprintf(output, thread->was_interrupted ? " i\n" : "\n");
+    write_flows(thread);
     if (written > limit) {
         is_full = true;
         fprintf(output, "x\n");
@@ -228,7 +398,7 @@ static void open_visit(Thread *thread, int vector) {
     thread->number = vector == CALL ? calls++ : vector == START ? starts++ : calls;
     thread->serial = ++serial;
     thread->skip_until = thread->last_end = 0;
-    thread->length = thread->turn_count = 0;
+    thread->length = thread->turn_count = thread->flow_count = 0;
     thread->depth = 0;
     thread->was_interrupted = false;
 }
@@ -282,6 +452,24 @@ static void on_block(unsigned cpu, void *data) {
         close_visit(thread, 'c');
 }
 
+/* A use of memory by an instruction of the kernel. */
+static void on_memory(unsigned cpu, uint32_t info, uint64_t address, void *data) {
+    Insn *insn = data;
+    if (cpu != 0 || is_full) return;
+    Thread *thread = current;
+    bool is_in_visit = thread && thread->is_open && !thread->skip_until && thread->vector < INTERRUPTS &&
+                       !is_interrupted(thread);
+    unsigned size = 1u << qemu_plugin_mem_size_shift(info);
+    if (qemu_plugin_mem_is_store(info)) {
+        if (address >= kernel)
+            write_memory(address, size, writer_of(insn, is_in_visit ? thread->serial : 0));
+        else if (is_in_visit)
+            add_flow(thread, insn, 0);
+    } else if (is_in_visit && address >= kernel) {
+        read_memory(thread, insn, address, size);
+    }
+}
+
 /* The first push of a system call: onto the stack of its thread. */
 static void on_entry(unsigned cpu, uint32_t info, uint64_t address, void *data) {
     (void)info, (void)data;
@@ -308,6 +496,13 @@ static bool is_call(const unsigned char *bytes, size_t size) {
     return bytes[0] == 0xe8 || (size > 1 && bytes[0] == 0xff && (bytes[1] >> 3 & 7) == 2);
 }
 
+/* Whether an instruction copies a string, by its opcode. */
+static bool is_copy(const unsigned char *bytes, size_t size) {
+    if (size > 1 && bytes[0] == 0xf3) bytes++, size--;
+    if (size > 1 && bytes[0] == 0x48) bytes++, size--;
+    return size == 1 && (bytes[0] == 0xa4 || bytes[0] == 0xa5);
+}
+
 static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
     (void)id;
     uint64_t address = qemu_plugin_tb_vaddr(tb);
@@ -320,6 +515,9 @@ static void on_translation(qemu_plugin_id_t id, struct qemu_plugin_tb *tb) {
         uint64_t at = qemu_plugin_insn_vaddr(insn);
         size_t size = qemu_plugin_insn_size(insn);
         bytes += size;
+        Insn *place = insn_at(at);
+        place->is_string = is_copy(code, size);
+        qemu_plugin_register_vcpu_mem_cb(insn, on_memory, CB_NO_REGS, MEM_RW, place);
         if (at - switching < SWITCH_BYTES && size == 2 && code[0] == 0x41 && code[1] == 0x5f)
             qemu_plugin_register_vcpu_mem_cb(insn, on_switch, CB_NO_REGS, MEM_RW, NULL);
         if (at == switching) qemu_plugin_register_vcpu_mem_cb(insn, on_leave, CB_NO_REGS, MEM_W, NULL);
@@ -370,7 +568,7 @@ __attribute__((visibility("default"))) int qemu_plugin_install(qemu_plugin_id_t 
         fprintf(stderr, "paths: output, entry, traps, switch and begin are wanted, and the output must be writable\n");
         return 1;
     }
-    written = (uint64_t)fprintf(output, "kwab-paths 2\n");
+    written = (uint64_t)fprintf(output, "kwab-paths 3\n");
     atexit(finish);
     qemu_plugin_register_vcpu_tb_trans_cb(id, on_translation);
     return 0;

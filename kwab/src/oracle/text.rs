@@ -10,8 +10,9 @@ use crate::units::{count, grouped};
 const LATER: usize = 5;
 /// Functions of a parting that are shown for each run, and lines of each.
 const PARTS: usize = 2;
-/// Functions that are named below partings.
+/// Functions that are named below partings, at least, and lines of a screen that more of them may fill.
 const BEHIND: usize = 12;
+const SCREEN: usize = 40;
 const LINES: usize = 6;
 
 /// The whole report. What the traces hold is untrusted, so every line is made printable.
@@ -71,7 +72,8 @@ fn kernel(report: &OracleReport, out: &mut String) {
     report.partings.iter().for_each(|parting| parts(parting, out));
     if !report.behind.is_empty() {
         out.push_str("\nFunctions of the kernel that it can come from, the nearest first:\n");
-        let most = if report.partings.is_empty() { report.behind.len() } else { BEHIND };
+        let room = SCREEN.saturating_sub(out.lines().count());
+        let most = if report.partings.is_empty() { report.behind.len() } else { BEHIND.max(room) };
         for function in report.behind.iter().take(most) {
             let _ = writeln!(out, "      {}", plain::line(function));
         }

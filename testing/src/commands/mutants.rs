@@ -42,7 +42,7 @@ pub struct Arguments {
     /// Only of files whose path begins so, as `kernel/src/mm`.
     #[arg(long, value_name = "PATH")]
     only: Option<String>,
-    /// Only these, by their ids; several times for several.
+    /// Only these, by their ids, in a kernel with no other mutants; several times for several.
     #[arg(long, value_name = "ID")]
     id: Vec<String>,
     /// Begin no mutant after this many minutes.
@@ -122,18 +122,23 @@ fn again(kwab: &Path, folder: &Path, arguments: &Arguments) -> Result<Record> {
     })
 }
 
-/// Builds a kernel with all mutants in it.
-fn built(all: &[Mutant]) -> Result<Built> {
-    let built = Tree::prepare()?.build(all, &refused::known(all)?)?;
-    refused::remember(all, &built.left_out)?;
+/// Builds a kernel with these mutants in it, which are all that are listed or some.
+fn built(mutants: &[Mutant], are_all: bool) -> Result<Built> {
+    let built = Tree::prepare()?.build(mutants, &refused::known(mutants)?)?;
+    if are_all {
+        refused::remember(mutants, &built.left_out)?;
+    }
     Ok(built)
 }
 
 /// Draws the sample and judges it.
 fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mut Vec<String>) -> Result<Record> {
     setup::require(&[Tool::Qemu, Tool::MuslGcc], consent)?;
-    let all = list::list()?;
-    let built = built(&all)?;
+    let ids = &arguments.id;
+    let mut all = list::list()?;
+    all.retain(|mutant| ids.is_empty() || ids.iter().any(|id| mutant.id() == *id));
+    ensure!(!all.is_empty(), "no mutant has one of these ids: {}", ids.join(", "));
+    let built = built(&all, ids.is_empty())?;
     let folder = paths::build(&format!("mutants/{}", arguments.seed))?;
     let baseline = Baseline::take(&built.program, Loads::prepare(consent)?, &folder, consent)?;
     let mut record = Record {
@@ -172,9 +177,7 @@ fn sampled(kwab: PathBuf, arguments: &Arguments, consent: Consent, failures: &mu
     sample.retain(|(number, _)| baseline.reached.contains(number));
     let session = Session { reach: Some(Reach::take(&baseline, &folder)?), baseline, kwab, folder };
     let (since, limit) = (Instant::now(), arguments.minutes.map(|minutes| Duration::from_secs(60 * minutes)));
-    let ids = &arguments.id;
-    let is_meant = |mutant: &Mutant| ids.is_empty() || ids.iter().any(|id| mutant.id() == *id);
-    for (number, mutant) in sample.iter().filter(|(_, mutant)| is_meant(mutant)).take(arguments.count as usize) {
+    for (number, mutant) in sample.iter().take(arguments.count as usize) {
         if limit.is_some_and(|limit| since.elapsed() >= limit) {
             break;
         }

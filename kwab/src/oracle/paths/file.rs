@@ -4,11 +4,12 @@
 
 use std::collections::BTreeMap;
 
+use super::flows::Flows;
 use crate::units::count;
 
-/// What the first line says. Recordings of the first format have no order of turns.
-const HEAD: &str = "kwab-paths 2";
-const FIRST_HEAD: &str = "kwab-paths 1";
+/// What the first line says. Recordings of the first format have no order of turns, those of the second no flows.
+const HEAD: &str = "kwab-paths 3";
+const EARLIER_HEADS: [&str; 2] = ["kwab-paths 1", "kwab-paths 2"];
 /// Bytes of a block beyond which a line is damaged: a translated block lies in two pages.
 const LONGEST_BLOCK: u32 = 8192;
 /// Bytes of all blocks, whatever a file claims: a few times the code of a kernel, and of a short file a few times what
@@ -35,10 +36,14 @@ pub struct Paths {
     pub(super) traps: Vec<Trap>,
     /// What threads ran before they were first in user mode, by how many threads began before each; the boot is 0.
     pub(super) starts: BTreeMap<u32, Start>,
+    /// What flowed through memory.
+    pub(super) flows: Flows,
     /// The stack of the thread that ran when the machine ended; `None` when the recording does not say.
     pub(super) ended: Option<u64>,
     /// Visits that were read.
     visits: u32,
+    /// The path of the last one.
+    last_path: u32,
     /// Bytes of the recording.
     pub(super) length: u64,
     /// What is known to be missing, for people.
@@ -87,7 +92,8 @@ impl Paths {
     /// When the text begins otherwise.
     pub fn of(text: &[u8]) -> Result<Self, NoPaths> {
         let mut lines = text.split(|byte| *byte == b'\n');
-        if ![HEAD, FIRST_HEAD].map(|head| Some(head.as_bytes())).contains(&lines.next()) {
+        let head = lines.next().unwrap_or_default();
+        if head != HEAD.as_bytes() && EARLIER_HEADS.iter().all(|earlier| head != earlier.as_bytes()) {
             return Err(NoPaths);
         }
         let mut paths = Self { length: text.len() as u64, ..Self::default() };
@@ -141,13 +147,15 @@ impl Paths {
                 let path: u32 = words.next()?.parse().ok().filter(|id: &u32| (*id as usize) < self.paths.len())?;
                 let vector = if kind == "t" { words.next()?.parse().ok()? } else { 0 };
                 let visit = Visit { stack, path, ended: self.visits, is_interrupted: words.next() == Some("i") };
-                self.visits = self.visits.saturating_add(1);
+                (self.visits, self.last_path) = (self.visits.saturating_add(1), path);
                 match kind {
                     "t" => self.traps.push(Trap { number, visit, vector }),
                     "s" => drop(self.starts.insert(number, Start { visit, is_cut: self.ended.is_some() })),
                     _ => drop(self.calls.insert(number, visit)),
                 }
             }
+            "i" => self.flows.instruction(&mut words)?,
+            "r" => self.flows.visit(&mut words, (self.visits.checked_sub(1)?, self.last_path))?,
             _ => return None,
         }
         Some(())
@@ -204,6 +212,7 @@ impl Paths {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::oracle::paths::flows::Flow;
 
     #[test]
     fn damage_is_counted_and_a_path_keeps_its_number() {
@@ -221,7 +230,19 @@ mod tests {
         assert_eq!(paths.gaps.len(), 2);
         assert_eq!(paths.gaps[1], "damage in 3 lines of the recording of paths");
         assert!(Paths::of(b"kwab-paths 1\n").is_ok());
-        assert!(Paths::of(b"kwab-paths 3\n").is_err() && Paths::of(b"").is_err());
+        assert!(Paths::of(b"kwab-paths 4\n").is_err() && Paths::of(b"").is_err());
+    }
+
+    #[test]
+    fn flows_belong_to_the_visit_before_them_and_one_that_is_damaged_has_none() {
+        let text = b"kwab-paths 3\nb f0 9\np 0\nc 0 a1 0\ni f0\ni f4\nr 7 0<1 1<0@3 0<1@0 1>\n\
+                     p 0*2\nc 1 a1 1\nr 9 0<2\nc 2 a1 1\n";
+        let paths = Paths::of(text).expect("a recording");
+        let flows = [Flow::Here(0, 1), Flow::There(1, 0, 3), Flow::There(0, 1, 0), Flow::Out(1)];
+        assert_eq!((paths.flows.of(0), paths.flows.of(1), paths.flows.of(2)), (Some(&flows[..]), None, None));
+        assert_eq!((paths.flows.numbered(7), paths.flows.numbered(9)), (Some((0, 0)), None));
+        assert_eq!((paths.flows.address(1), paths.flows.address(2), paths.gaps.len()), (0xf4, 0, 1));
+        assert_eq!(Paths::of(b"kwab-paths 3\ni f0\nr 7 0>\n").expect("a recording").gaps.len(), 1);
     }
 
     #[test]

@@ -14,6 +14,8 @@
 //! was recorded and no interrupt turned it, those that made the tested value come first ([`mod@slice`]).
 
 mod file;
+mod flows;
+mod left;
 mod part;
 mod places;
 mod slice;
@@ -42,8 +44,9 @@ const MOST_PARTINGS: usize = 3;
 /// Functions before a parting, and functions of few calls, that are named before its consequences.
 const BEFORE: usize = 2;
 const RARE: usize = 6;
-/// Functions that are named since they made the value by which a path went on.
+/// Functions that are named since they made a value in a call, and of those that made it in earlier ones.
 const BROUGHT: usize = 4;
+const LEFT: usize = 3;
 /// How many times as often as the function that asked it the one that answered may run in calls with right answers.
 const MOST_OFTEN: usize = 4;
 /// Calls of a thread that are looked at where no event says which they are.
@@ -109,8 +112,14 @@ struct FoundParting {
     is_interrupted: bool,
     /// The functions that ran in the bad run.
     ran: HashSet<u32>,
-    /// The numbers of both paths.
-    paths: (u32, u32),
+    /// Both visits.
+    visits: (Visit, Visit),
+}
+
+/// Whether the calls before the one that differs did the same: a parting that time may have made is told beside it, and
+/// is not before it.
+fn nothing_parted_before(found: &[FoundParting]) -> bool {
+    found.iter().all(|parting| !parting.told.alike || parting.sleeps || parting.is_interrupted)
 }
 
 struct PathSearch<'a> {
@@ -324,7 +333,8 @@ impl<'a> PathSearch<'a> {
         call: String,
         (alike, in_turns): (bool, bool),
     ) -> Option<FoundParting> {
-        let (turns, is_interrupted) = ((good.path, bad.path), good.is_interrupted || bad.is_interrupted);
+        let (visits, is_interrupted) = ((good, bad), good.is_interrupted || bad.is_interrupted);
+        let turns = (good.path, bad.path);
         let (good, bad) = (self.good.way(turns.0, &mut self.functions), self.bad.way(turns.1, &mut self.functions));
         let sleeps = good.sleeps || bad.sleeps;
         // Most calls do the same: their order is not looked at.
@@ -338,7 +348,7 @@ impl<'a> PathSearch<'a> {
             return None;
         }
         let told = parted.told(call, alike, &self.functions, (&good, &bad), &self.bad);
-        Some(FoundParting { parted, told, sleeps, is_interrupted, ran: bad.functions.clone(), paths: turns })
+        Some(FoundParting { parted, told, sleeps, is_interrupted, ran: bad.functions.clone(), visits })
     }
 
     /// Where the value came from by which the bad run went on.
@@ -347,8 +357,8 @@ impl<'a> PathSearch<'a> {
         if found.is_interrupted {
             return Brought::default();
         }
-        let (good, bad) = found.paths;
-        let both = self.good.turns(good, &mut self.functions).zip(self.bad.turns(bad, &mut self.functions));
+        let (good, bad) = found.visits;
+        let both = self.good.turns(good.path, &mut self.functions).zip(self.bad.turns(bad.path, &mut self.functions));
         let at = both.and_then(|(good, bad)| turns_part((&good, &bad), &self.functions, &self.noise));
         at.map_or_else(Brought::default, |at| slice::brought(&mut self.bad, bad, at, &mut self.functions))
     }
@@ -369,21 +379,30 @@ impl<'a> PathSearch<'a> {
         };
         let brought: Vec<Brought> = found.iter().map(|parting| self.brought(parting)).collect();
         // What brings values to calls everywhere brought right ones.
-        let nearest = |parted: &Parted, brought: &Brought| -> Vec<u32> {
+        let rare = |parted: &Parted, list: &[u32], most: usize| -> Vec<u32> {
             let is_rare = |function: &u32| often(*function) <= MOST_OFTEN * (1 + often(parted.function));
-            brought.functions.iter().copied().filter(is_rare).take(BROUGHT).collect()
+            list.iter().copied().filter(is_rare).take(most).collect()
         };
+        let nearest = |parted: &Parted, brought: &Brought| rare(parted, &brought.functions, BROUGHT);
+        let (missed, values) = self.values(found, &often);
         // Where nothing parted before the call that differs, an earlier one may have left what it decides by.
-        // A parting that time may have made is told beside it, and is not before it.
-        let is_of_time = |parting: &FoundParting| parting.told.alike && (parting.sleeps || parting.is_interrupted);
         if let Some((parting, value)) = found.iter().zip(&brought).find(|(parting, _)| !parting.told.alike)
-            && found.iter().all(|other| is_of_time(other) || !other.told.alike)
+            && nothing_parted_before(found)
         {
             let (nearest, writers) = (nearest(&parting.parted, value), self.writers(parting, &often));
             // A value that lay in memory was written by an earlier call, if what read it is right.
+            let left = rare(&parting.parted, &value.left_by, LEFT);
             let (deciding, was_left) = (deciding(&parting.parted), value.was_left);
-            let order = if was_left { [nearest, writers, deciding] } else { [nearest, deciding, writers] };
+            let order = match was_left {
+                true => [nearest, missed.clone(), left, writers, deciding],
+                false => [nearest, deciding, missed.clone(), left, writers],
+            };
             numbers.extend(order.into_iter().flatten());
+        }
+        // Where nothing parted, a value is all that differs.
+        if found.iter().all(|parting| parting.told.alike) && nothing_parted_before(found) {
+            numbers.extend(&missed);
+            numbers.extend(&values);
         }
         for (parting, value) in found.iter().zip(&brought) {
             numbers.extend(nearest(&parting.parted, value));
@@ -394,14 +413,17 @@ impl<'a> PathSearch<'a> {
             numbers.extend(entered);
             numbers.extend(parting.parted.before.iter().take(BEFORE));
             numbers.extend(missed);
+            numbers.extend(rare(&parting.parted, &value.left_by, LEFT));
         }
-        let rare = self.spectrum(&wrong, &right);
-        numbers.extend(rare.iter().take(RARE));
+        numbers.extend(missed);
+        numbers.extend(values);
+        let seldom = self.spectrum(&wrong, &right);
+        numbers.extend(seldom.iter().take(RARE));
         for parting in found {
             numbers.extend(&parting.parted.before);
             numbers.extend(&parting.parted.others);
         }
-        numbers.extend(rare);
+        numbers.extend(seldom);
         let mut seen = HashSet::new();
         numbers.retain(|number| seen.insert(*number));
         numbers.truncate(MOST);
@@ -453,5 +475,45 @@ impl<'a> PathSearch<'a> {
         let tells = |function: &u32| self.functions.tells(*function);
         order.sort_by_key(|function| (!tells(function), right.get(function).copied().unwrap_or_default()));
         order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn found(alike: bool, sleeps: bool, is_interrupted: bool) -> FoundParting {
+        let visit = Visit { stack: 0, path: 0, ended: 0, is_interrupted };
+        let told = Parting {
+            call: String::new(),
+            alike,
+            function: String::new(),
+            place: String::new(),
+            times_only: false,
+            decided: None,
+            asked: None,
+            before: Vec::new(),
+            only_good: Vec::new(),
+            only_bad: Vec::new(),
+        };
+        let parted = Parted {
+            function: 0,
+            first: (false, CodeLine { function: 0, line: 1 }),
+            is_of_times: false,
+            entered: None,
+            decided: None,
+            asked: None,
+            before: Vec::new(),
+            others: Vec::new(),
+        };
+        FoundParting { parted, told, sleeps, is_interrupted, ran: HashSet::new(), visits: (visit, visit) }
+    }
+
+    #[test]
+    fn a_parting_that_time_made_is_not_before_the_call_that_differs() {
+        let differs = || found(false, false, false);
+        assert!(nothing_parted_before(&[differs()]));
+        assert!(nothing_parted_before(&[found(true, true, false), differs(), found(true, false, true)]));
+        assert!(!nothing_parted_before(&[found(true, true, false), found(true, false, false), differs()]));
     }
 }

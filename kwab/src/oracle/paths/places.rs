@@ -214,21 +214,27 @@ impl<'a> Resolver<'a> {
         let (address, code) = self.code(block);
         let mut places: Vec<Instruction> = Vec::new();
         for at in starts(&code, address) {
-            let Ok(location) = self.image.locate(at, Probe::Exact) else { continue };
-            if location.frames.iter().filter_map(|frame| frame.function.as_deref()).any(is_recording) {
-                continue;
-            }
-            for frame in location.frames.iter().rev() {
-                let (Some(name), Some(line)) = (frame.function.as_deref(), frame.line) else { continue };
-                let is_library = frame.file.as_deref().is_some_and(|file| file.contains("/library/"));
-                if !is_library && !is_served(name) && role(name) != Role::Reporter {
-                    let function = functions.number(owner(name), frame.file.as_deref());
-                    places.push((at, CodeLine { function, line }));
-                }
-            }
+            places.extend(self.at(at, functions).into_iter().map(|place| (at, place)));
         }
         let places: Rc<[Instruction]> = places.into();
         self.blocks.insert(block, places.clone());
+        places
+    }
+
+    /// The places that an instruction belongs to, from the outermost function to the innermost.
+    pub(super) fn at(&self, address: u64, functions: &mut Functions) -> Vec<CodeLine> {
+        let mut places = Vec::new();
+        let Ok(location) = self.image.locate(address, Probe::Exact) else { return places };
+        if location.frames.iter().filter_map(|frame| frame.function.as_deref()).any(is_recording) {
+            return places;
+        }
+        for frame in location.frames.iter().rev() {
+            let (Some(name), Some(line)) = (frame.function.as_deref(), frame.line) else { continue };
+            let is_library = frame.file.as_deref().is_some_and(|file| file.contains("/library/"));
+            if !is_library && !is_served(name) && role(name) != Role::Reporter {
+                places.push(CodeLine { function: functions.number(owner(name), frame.file.as_deref()), line });
+            }
+        }
         places
     }
 

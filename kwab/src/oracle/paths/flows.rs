@@ -1,0 +1,75 @@
+//! What flowed through memory, within a visit and from one visit to another.
+//!
+//! The recorder knows which instruction wrote a piece of memory last, and in which visit. A value that one call left
+//! and another one reads is found by that, where no path tells of it; so is what an interrupt wrote.
+
+use std::collections::{BTreeMap, HashMap};
+use std::str::SplitAsciiWhitespace;
+
+/// An instruction, by its number in the recording.
+type Used = u32;
+
+/// What an instruction of a visit did with memory that others use too.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flow {
+    /// It read what this instruction wrote in the same visit.
+    Here(Used, Used),
+    /// It read what this instruction wrote in another visit; of 0 the recording tells no more.
+    There(Used, Used, u64),
+    /// It wrote to the program's memory.
+    Out(Used),
+}
+
+/// The flows of a recording.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Flows {
+    /// Addresses of the instructions.
+    instructions: Vec<u64>,
+    /// Those of each visit, by how many visits ended before it.
+    visits: BTreeMap<u32, Box<[Flow]>>,
+    /// How many ended before a visit, and its path, by the number that flows name it by.
+    numbers: HashMap<u64, (u32, u32)>,
+}
+
+impl Flows {
+    /// Reads the address of the next instruction.
+    pub(super) fn instruction(&mut self, words: &mut SplitAsciiWhitespace<'_>) -> Option<()> {
+        self.instructions.push(u64::from_str_radix(words.next()?, 16).ok()?);
+        Some(())
+    }
+
+    /// Reads the flows of a visit, given by how many ended before it, and its path.
+    pub(super) fn visit(&mut self, words: &mut SplitAsciiWhitespace<'_>, visit: (u32, u32)) -> Option<()> {
+        let number: u64 = words.next()?.parse().ok()?;
+        let used = |word: &str| word.parse().ok().filter(|used: &u32| (*used as usize) < self.instructions.len());
+        let flow = |word: &str| {
+            if let Some(store) = word.strip_suffix('>') {
+                return Some(Flow::Out(used(store)?));
+            }
+            let (load, rest) = word.split_once('<')?;
+            Some(match rest.split_once('@') {
+                Some((store, other)) => Flow::There(used(load)?, used(store)?, other.parse().ok()?),
+                None => Flow::Here(used(load)?, used(rest)?),
+            })
+        };
+        let flows = words.map(flow).collect::<Option<_>>()?;
+        self.visits.insert(visit.0, flows);
+        self.numbers.insert(number, visit);
+        Some(())
+    }
+
+    /// Those of a visit, given by how many ended before it; `None` where they were not recorded.
+    pub(super) fn of(&self, ended: u32) -> Option<&[Flow]> {
+        self.visits.get(&ended).map(|flows| &**flows)
+    }
+
+    /// How many visits ended before the one with this number, and its path.
+    pub(super) fn numbered(&self, number: u64) -> Option<(u32, u32)> {
+        self.numbers.get(&number).copied()
+    }
+
+    /// The address of an instruction.
+    pub(super) fn address(&self, used: Used) -> u64 {
+        self.instructions.get(used as usize).copied().unwrap_or_default()
+    }
+}
