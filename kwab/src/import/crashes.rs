@@ -22,7 +22,7 @@ use super::lines::LogPosition;
 use super::parity::rows_in;
 use super::pending::PendingDump;
 use super::processes::Processes;
-use super::quiet::Quiet;
+use super::quiet::{Meaning, Quiet};
 use super::reported::{Heard, Reported};
 use super::reports::Report;
 use super::reports::dialect::Dialects;
@@ -100,6 +100,8 @@ impl<R: Read> Crashes<R> {
             if offset >= self.next_check {
                 follower.segments.current().out.check().map_err(ImportError::Write)?;
                 progress(offset);
+                let ahead = self.events.look_ahead().map_err(|error| ImportError::Read { offset, error })?;
+                follower.quiet.sample(ahead, offset);
                 self.next_check = offset + CHECK_EVERY;
             }
             let mut slot = EventSlot::default();
@@ -278,7 +280,7 @@ impl Follower {
     fn other(&mut self, item: LogItem<'_>) -> io::Result<()> {
         match item {
             LogItem::Text { bytes, .. } if self.segments.has_armour() && self.parity(bytes) => Ok(()),
-            LogItem::Text { bytes, position, ends_line } => self.text(bytes, position, ends_line),
+            LogItem::Text { bytes, ahead, position, ends_line } => self.text(bytes, ahead, position, ends_line),
             LogItem::Armour { chunk, line } => self.armour(chunk, line),
             LogItem::Lost { kind, bytes, position, problem } => {
                 if kind == TextKind::ARMOUR && !self.segments.add_lost(bytes) {
@@ -292,35 +294,42 @@ impl Follower {
     }
 
     #[inline]
-    fn text(&mut self, bytes: &[u8], position: LogPosition, ends_line: bool) -> io::Result<()> {
-        if !self.is_quiet(bytes) {
+    fn text(&mut self, bytes: &[u8], ahead: &[u8], position: LogPosition, ends_line: bool) -> io::Result<()> {
+        let meaning = self.meaning(bytes, ahead, position.offset);
+        if meaning == Meaning::Any {
+            return self.telling_text(bytes, position, ends_line);
+        }
+        let text = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+        let stamped = linux::timestamp(text);
+        if meaning == Meaning::Fact && self.segments.boot().line(stamped.map_or(text, |(_, text)| text)) {
+            // It begins a boot.
             return self.telling_text(bytes, position, ends_line);
         }
         debug_assert!(
-            self.says_nothing(bytes, position),
+            self.says_nothing(bytes, meaning, position),
             "a quiet line says something: {:?}",
             String::from_utf8_lossy(bytes)
         );
-        let ns = linux::timestamp(bytes).map(|(ns, _)| ns);
+        let ns = stamped.map(|(ns, _)| ns);
         self.tally.text(ends_line, ns.is_some());
         self.record_text(TextKind::CONSOLE, bytes, ns, position, ends_line);
         Ok(())
     }
 
-    /// Whether no reader is in the middle of something, and the line means nothing to any.
+    /// What a line may mean; anything while a reader is in the middle of something.
     #[inline]
-    fn is_quiet(&mut self, bytes: &[u8]) -> bool {
-        let Some(recogniser) = self.reported.idle() else { return false };
-        self.console.is_idle() && self.segments.current().crash.is_none() && self.quiet.is_quiet(bytes, recogniser)
+    fn meaning(&mut self, bytes: &[u8], ahead: &[u8], offset: u64) -> Meaning {
+        let idle = self.reported.idle().filter(|_| self.console.is_idle() && self.segments.current().crash.is_none());
+        idle.map_or(Meaning::Any, |recogniser| self.quiet.meaning(bytes, ahead, offset, recogniser))
     }
 
-    /// Whether the readers of console text agree that a line is quiet.
-    fn says_nothing(&mut self, bytes: &[u8], position: LogPosition) -> bool {
+    /// Whether the readers of console text agree that a line is quiet, that of boots only if it tells it no fact.
+    fn says_nothing(&mut self, bytes: &[u8], meaning: Meaning, position: LogPosition) -> bool {
         let cleaned = clean(bytes);
         let text = cleaned.as_deref().unwrap_or(bytes);
         let text = linux::timestamp(text).map_or(text, |(_, text)| text);
         let facts = self.segments.boot().clone();
-        let begins_boot = self.segments.boot().line(text);
+        let begins_boot = meaning == Meaning::Nothing && self.segments.boot().line(text);
         let line = self.console.line(text, None, position, None);
         let is_console = line.kind == TextKind::CONSOLE && line.record.is_none() && self.console.is_idle();
         let heard = self.reported.line(bytes, position);

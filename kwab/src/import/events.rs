@@ -65,8 +65,9 @@ impl<R: Read> Events<R> {
         if token.kind == TokenKind::Text {
             self.taken = token.bytes.len();
             if self.mender.is_plain(&token) {
-                let (bytes, position, ends_line) = (token.bytes, token.position, token.ends_line);
-                return Ok(Some(LogItem::Text { bytes, position, ends_line }));
+                let (bytes, ahead) = (token.bytes, token.ahead);
+                let (position, ends_line) = (token.position, token.ends_line);
+                return Ok(Some(LogItem::Text { bytes, ahead, position, ends_line }));
             }
             self.mender.text(&token);
             return Ok(Some(LogItem::Nothing));
@@ -93,6 +94,14 @@ impl<R: Read> Events<R> {
     #[inline]
     pub fn end(&self) -> LogPosition {
         self.tokens.end()
+    }
+
+    /// What has been read of the log behind [`Self::end`]; at its beginning, what the first read gives.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn look_ahead(&mut self) -> io::Result<&[u8]> {
+        self.tokens.look_ahead()
     }
 
     /// Events that were torn and have been put together from pieces.
@@ -134,7 +143,7 @@ mod tests {
                 LogItem::Event { line } => {
                     out.push(format!("{} at {}", slot.kind().expect("an event").name(), line.line));
                 }
-                LogItem::Text { bytes, position, ends_line } => {
+                LogItem::Text { bytes, position, ends_line, .. } => {
                     out.push(format!(
                         "text {:?} at {}{}",
                         text(bytes),

@@ -19,6 +19,8 @@ pub enum LogItem<'a> {
     Text {
         /// Its bytes, as they stood.
         bytes: &'a [u8],
+        /// What has been read of the log from its first byte on; nothing if the bytes were put together from pieces.
+        ahead: &'a [u8],
         /// Where they stand.
         position: LogPosition,
         /// Whether a line end follows.

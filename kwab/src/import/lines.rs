@@ -122,6 +122,18 @@ impl<R: Read> Lines<R> {
         self.window.get(self.start..self.end).unwrap_or_default()
     }
 
+    /// What has been read behind the current line; nothing has been before the first, so that this reads once.
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn look_ahead(&mut self) -> io::Result<&[u8]> {
+        if self.end == 0 && !self.finished {
+            self.fill()?;
+        }
+        let taken = self.len + usize::from(self.ended);
+        Ok(self.window.get(self.start + taken..self.end).unwrap_or_default())
+    }
+
     /// Length of the next line and whether a line end follows it.
     #[inline]
     fn find_end(&mut self) -> io::Result<Option<(usize, bool)>> {

@@ -112,7 +112,7 @@ impl Mender {
                 }
             }
             Some(Owned::Text { bytes, position, ends_line }) => {
-                LogItem::Text { bytes, position: *position, ends_line: *ends_line }
+                LogItem::Text { bytes, ahead: &[], position: *position, ends_line: *ends_line }
             }
             Some(Owned::Armour { chunk, line }) => LogItem::Armour { chunk, line: *line },
             Some(Owned::Lost { kind, bytes, position, problem }) => {
@@ -361,7 +361,7 @@ mod tests {
     const LINE: LogPosition = LogPosition { offset: 100, line: 7 };
 
     fn token<'a>(kind: super::super::tokens::TokenKind, bytes: &'a [u8]) -> Token<'a> {
-        Token { kind, bytes, position: LINE, line: LINE, ends_line: true, mixed: true }
+        Token { kind, bytes, ahead: bytes, position: LINE, line: LINE, ends_line: true, mixed: true }
     }
 
     fn texts(mender: &mut Mender) -> Vec<String> {
@@ -370,7 +370,7 @@ mod tests {
             let mut slot = EventSlot::default();
             out.push(match mender.next_item(&mut slot) {
                 LogItem::Event { .. } => slot.kind().expect("an event").name().to_owned(),
-                LogItem::Text { bytes, position, ends_line } => {
+                LogItem::Text { bytes, position, ends_line, .. } => {
                     format!("{:?} {} {ends_line}", String::from_utf8_lossy(bytes), position.offset)
                 }
                 LogItem::Armour { chunk, .. } => format!("armour {}", chunk.position),

@@ -34,6 +34,8 @@ pub struct Token<'a> {
     pub kind: TokenKind,
     /// Bytes of the token.
     pub bytes: &'a [u8],
+    /// What has been read from its first byte on.
+    pub ahead: &'a [u8],
     /// Where its first byte stands.
     pub position: LogPosition,
     /// Where its line begins.
@@ -128,6 +130,7 @@ impl<R: Read> Tokens<R> {
         Token {
             kind: self.kind,
             bytes: line.bytes.get(self.at..self.end).unwrap_or_default(),
+            ahead: self.lines.ahead().get(self.at..).unwrap_or_default(),
             position,
             line: LogPosition { offset: line.offset, line: line.number },
             ends_line: line.ended && self.end == self.len,
@@ -138,6 +141,14 @@ impl<R: Read> Tokens<R> {
     /// Length of the current event token up to the mark behind its own.
     pub fn until_next_mark(&self) -> usize {
         self.next_mark(self.at + MARK.len()) - self.at
+    }
+
+    /// What has been read behind [`Self::end`] ([`Lines::look_ahead`]).
+    ///
+    /// # Errors
+    /// Those of the stream.
+    pub fn look_ahead(&mut self) -> io::Result<&[u8]> {
+        self.lines.look_ahead()
     }
 
     /// Where the stream has been cut up to.

@@ -49,6 +49,7 @@ use class::Class;
 use dialect::Dialects;
 use head::{is_cut, is_text_of, opening};
 use merge::{later_stage, merge};
+use needle::Wanted;
 use opened::{OF_PROCESS, Open, Reader, is_process, is_task};
 use prefix::{Caller, Stripped, Stripper};
 use reflow::Half;
@@ -152,14 +153,24 @@ impl Recogniser {
         }
     }
 
-    /// What a line must hold to open a report: all texts of one of these sets, in upper or lower case.
-    pub fn needles(&self) -> impl Iterator<Item = Vec<Vec<u8>>> {
-        let own = deadly::needles().chain(OWN_NEEDLES).chain(OF_PROCESS).chain(reflow::BEGINNINGS).chain(head::OF_RUST);
+    /// Whether the log is known to be one of Linux. What it is decides about [`Self::needles`].
+    pub fn is_linux(&self) -> bool {
+        self.linux
+    }
+
+    /// What a line must hold to open a report. Stacks whose beginning is lost count only until the log is known to be
+    /// one of Linux.
+    pub fn needles(&self) -> impl Iterator<Item = Wanted> {
+        let own = OWN_NEEDLES.into_iter().chain(OF_PROCESS).chain(reflow::BEGINNINGS).chain(head::OF_RUST);
+        let stacks = (!self.linux).then(linux::lost::needles_of_stack).into_iter().flatten();
         linux::needles()
+            .chain(stacks)
             .chain(self.dialects.needles())
             .chain(head::needles())
             .chain(head::bug_checks())
-            .chain(own.map(|text| vec![text.to_vec()]))
+            .map(Wanted::all)
+            .chain(own.map(Wanted::one))
+            .chain(deadly::needles().map(Wanted::in_any_case))
     }
 
     /// Whether a line may have to be unpacked before it can be searched for [`Self::needles`].

@@ -31,6 +31,32 @@ impl Needle {
     }
 }
 
+/// What a line must hold to mean something to a reader: all of these texts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Wanted {
+    /// The texts; none at all means any line.
+    pub texts: Vec<Vec<u8>>,
+    /// Whether upper and lower case count as the same.
+    pub any_case: bool,
+}
+
+impl Wanted {
+    /// All of these texts, as they are spelled.
+    pub fn all(texts: Vec<Vec<u8>>) -> Self {
+        Self { texts, any_case: false }
+    }
+
+    /// This text, as it is spelled.
+    pub fn one(text: &[u8]) -> Self {
+        Self::all(vec![text.to_vec()])
+    }
+
+    /// This text in upper or lower case.
+    pub fn in_any_case(text: &[u8]) -> Self {
+        Self { texts: vec![text.to_vec()], any_case: true }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -10,6 +10,7 @@ pub mod linux;
 use std::sync::LazyLock;
 
 use super::reports;
+use super::reports::needle::Wanted;
 
 pub use crate::text::console::{Location, clean, location};
 pub(crate) use crate::text::console::{Parsed, decimal, hex, signed, spaces};
@@ -35,10 +36,11 @@ const DEATHS: &[&[u8]] = &[
 const SETTINGS: &[&[u8]] =
     &[b"panic timeout", b"kernel panics", b"kernel panic timeout", b"panic=", b"panic collector"];
 
-/// Texts of which every line holds one that [`announces_death`], [`linux::alarm`], [`linux::segfault`] or
-/// [`kernel::fault_notice`] or [`kernel::killed_for_memory`] knows, in upper or lower case.
-pub fn needles() -> impl Iterator<Item = &'static [u8]> {
-    DEATHS.iter().chain(linux::NEEDLES).chain(kernel::NEEDLES).copied()
+/// What a line must hold that [`announces_death`], [`linux::alarm`], [`linux::segfault`], [`kernel::fault_notice`] or
+/// [`kernel::killed_for_memory`] knows.
+pub fn needles() -> impl Iterator<Item = Wanted> {
+    let spelled = linux::NEEDLES.iter().chain(kernel::NEEDLES).map(|text| Wanted::one(text));
+    DEATHS.iter().map(|text| Wanted::in_any_case(text)).chain(spelled)
 }
 
 /// Whether a line announces a kernel's death, in words that no other reader here knows. The panic of a Rust program

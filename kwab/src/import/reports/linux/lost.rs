@@ -178,14 +178,15 @@ pub fn is_of_failure(report: &Report) -> bool {
     !waits && frames().count() >= FEWEST && (sure >= FEWEST || registers >= FEWEST)
 }
 
-/// For each of these functions, and for lines of a stack, the texts that they hold.
+/// For each of these functions the texts that a line of a stack with it holds.
 pub fn needles() -> impl Iterator<Item = Vec<Vec<u8>>> {
     let names = REPORTERS.iter().flat_map(|(rows, ..)| rows.iter());
-    let stacks = CALL_TRACE.map(|line| vec![line.to_vec()]).into_iter();
-    names
-        .map(|name| vec![name.as_bytes().to_vec(), OFFSET.to_vec()])
-        .chain(stacks)
-        .chain([vec![OFFSET.to_vec(), SIZE.to_vec()]])
+    names.map(|name| vec![name.as_bytes().to_vec(), OFFSET.to_vec()])
+}
+
+/// The texts that a line holds which [`is_of_stack`] knows.
+pub fn needles_of_stack() -> impl Iterator<Item = Vec<Vec<u8>>> {
+    CALL_TRACE.map(|line| vec![line.to_vec()]).into_iter().chain([vec![OFFSET.to_vec(), SIZE.to_vec()]])
 }
 
 /// What the code of a fault says: only an access that failed has one with an oops on these architectures.
