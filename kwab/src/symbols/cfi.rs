@@ -1,17 +1,17 @@
 //! Applies the unwind tables of an ELF image (`.eh_frame`, `.debug_frame`): registers of the caller from those of the
 //! callee.
 //!
-//! DWARF expressions occur only in procedure linkage stubs and are not evaluated; such a frame is left to the other
-//! ways.
+//! DWARF expressions tell where registers are in frames of a shape of their own: of signal handlers, of a kernel's
+//! traps and of procedure linkage stubs.
 
 use std::collections::HashMap;
 
 use gimli::{
-    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Register, RegisterRule,
-    UnwindContext, UnwindOffset, UnwindSection, UnwindTableRow,
+    BaseAddresses, CfaRule, CieOrFde, DebugFrame, EhFrame, EndianSlice, LittleEndian, Location, Piece, Register,
+    RegisterRule, UnwindContext, UnwindExpression, UnwindOffset, UnwindSection,
 };
 
-use super::Registers;
+use super::{Registers, expression};
 
 type Slice<'a> = EndianSlice<'a, LittleEndian>;
 
@@ -130,35 +130,61 @@ fn apply<'a, S: UnwindSection<Slice<'a>>>(
 ) -> Option<Step> {
     let fde = section.fde_from_offset(bases, S::Offset::from(function.offset), S::cie_from_offset).ok()?;
     let row = fde.unwind_info_for_address(section, bases, context, link).ok()?;
-    let CfaRule::RegisterAndOffset { register, offset } = row.cfa() else { return None };
-    let cfa = callee.get(register.0)?.checked_add_signed(*offset)?;
-    let return_register = fde.cie().return_address_register().0;
-    if matches!(row.register(Register(return_register)), Some(RegisterRule::Undefined)) {
+    let mut frame = CalleeFrame { section, encoding: fde.cie().encoding(), cfa: 0, callee, read };
+    frame.cfa = match row.cfa() {
+        CfaRule::RegisterAndOffset { register, offset } => callee.get(register.0)?.checked_add_signed(*offset)?,
+        CfaRule::Expression(expression) => frame.value(*expression, None)?,
+    };
+    let return_register = fde.cie().return_address_register();
+    if matches!(row.register(return_register), Some(RegisterRule::Undefined)) {
         return Some(Step::Outermost);
     }
     let mut caller = Registers::default();
     for number in 0..Registers::COUNT as u16 {
-        caller.set(number, restore(row, number, cfa, callee, read));
+        caller.set(number, frame.restore(number, row.register(Register(number))));
     }
-    caller.set(Registers::RSP, Some(cfa));
-    caller.set(Registers::RIP, Some(restore(row, return_register, cfa, callee, read)?));
+    if row.register(Register(Registers::RSP)).is_none() {
+        caller.set(Registers::RSP, Some(frame.cfa));
+    }
+    caller.set(Registers::RIP, Some(frame.restore(return_register.0, row.register(return_register))?));
     Some(Step::Caller(caller, fde.is_signal_trampoline()))
 }
 
-fn restore(
-    row: &UnwindTableRow<usize>,
-    number: u16,
+/// What the rules of a row are applied to.
+struct CalleeFrame<'r, S> {
+    section: &'r S,
+    encoding: gimli::Encoding,
     cfa: u64,
-    callee: &Registers,
-    read: &dyn Fn(u64) -> Option<u64>,
-) -> Option<u64> {
-    match row.register(Register(number)) {
-        None => PRESERVED.contains(&number).then(|| callee.get(number)).flatten(),
-        Some(RegisterRule::SameValue) => callee.get(number),
-        Some(RegisterRule::Offset(offset)) => read(cfa.checked_add_signed(offset)?),
-        Some(RegisterRule::ValOffset(offset)) => cfa.checked_add_signed(offset),
-        Some(RegisterRule::Register(other)) => callee.get(other.0),
-        Some(RegisterRule::Constant(value)) => Some(value),
-        Some(_) => None,
+    callee: &'r Registers,
+    read: &'r dyn Fn(u64) -> Option<u64>,
+}
+
+impl<'a, S: UnwindSection<Slice<'a>>> CalleeFrame<'_, S> {
+    /// The caller's register by its rule.
+    fn restore(&self, number: u16, rule: Option<RegisterRule<usize>>) -> Option<u64> {
+        match rule {
+            None => PRESERVED.contains(&number).then(|| self.callee.get(number)).flatten(),
+            Some(RegisterRule::SameValue) => self.callee.get(number),
+            Some(RegisterRule::Offset(offset)) => (self.read)(self.cfa.checked_add_signed(offset)?),
+            Some(RegisterRule::ValOffset(offset)) => self.cfa.checked_add_signed(offset),
+            Some(RegisterRule::Register(other)) => self.callee.get(other.0),
+            Some(RegisterRule::Expression(expression)) => (self.read)(self.value(expression, Some(self.cfa))?),
+            Some(RegisterRule::ValExpression(expression)) => self.value(expression, Some(self.cfa)),
+            Some(RegisterRule::Constant(value)) => Some(value),
+            Some(_) => None,
+        }
+    }
+
+    /// What an expression comes to, beginning with this value on its stack (DWARF 5, 6.4.2).
+    fn value(&self, expression: UnwindExpression<usize>, first: Option<u64>) -> Option<u64> {
+        let mut evaluation = expression.get(self.section).ok()?.evaluation(self.encoding);
+        first.into_iter().for_each(|first| evaluation.set_initial_value(first));
+        // Nothing but registers and memory may be asked for there.
+        let pieces = expression::pieces(evaluation, self.callee, self.read, |_, _| None)?;
+        match pieces.as_slice() {
+            [Piece { location: Location::Address { address }, size_in_bits: None, .. }] => Some(*address),
+            [Piece { location: Location::Value { value }, size_in_bits: None, .. }] => value.to_u64(u64::MAX).ok(),
+            _ => None,
+        }
     }
 }

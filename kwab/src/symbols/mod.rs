@@ -36,6 +36,7 @@ mod debug_info;
 mod debuginfod;
 mod dwarf;
 mod elf;
+pub(crate) mod expression;
 mod find;
 mod image;
 mod index;

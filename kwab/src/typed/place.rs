@@ -3,10 +3,8 @@
 use gimli::{AttributeValue, EvaluationResult, Location, Piece, Reader as _, UnitRef};
 
 use crate::symbols::info::{Entry, Info, Value};
-use crate::symbols::{Dwarf, Registers};
+use crate::symbols::{Dwarf, Registers, expression};
 
-/// Operations that an expression may take.
-const MOST_OPERATIONS: u32 = 4096;
 /// Bytes of a value that is put together from pieces.
 const MOST_BYTES: u64 = 1 << 16;
 
@@ -74,37 +72,21 @@ impl Machine<'_> {
     }
 
     fn evaluate(&self, unit: UnitRef<'_, Dwarf>, expression: gimli::Expression<Dwarf>) -> Option<Store> {
-        let mut evaluation = expression.evaluation(unit.encoding());
-        evaluation.set_max_iterations(MOST_OPERATIONS);
-        let mut result = evaluation.evaluate().ok()?;
-        loop {
-            result = match result {
-                EvaluationResult::Complete => break,
-                EvaluationResult::RequiresMemory { address, size, .. } => {
-                    let mask = if size >= 8 { u64::MAX } else { (1 << (8 * u32::from(size))) - 1 };
-                    let value = (self.word)(address)? & mask;
-                    evaluation.resume_with_memory(gimli::Value::Generic(value))
-                }
-                EvaluationResult::RequiresRegister { register, .. } => {
-                    let value = self.registers.get(register.0)?;
-                    evaluation.resume_with_register(gimli::Value::Generic(value))
-                }
-                EvaluationResult::RequiresFrameBase => evaluation.resume_with_frame_base(self.frame_base?),
-                EvaluationResult::RequiresCallFrameCfa => evaluation.resume_with_call_frame_cfa(self.cfa?),
-                EvaluationResult::RequiresRelocatedAddress(address) => {
-                    evaluation.resume_with_relocated_address(address.wrapping_add(self.bias))
-                }
-                EvaluationResult::RequiresIndexedAddress { index, relocate } => {
-                    let address = unit.address(index).ok()?;
-                    let bias = if relocate { self.bias } else { 0 };
-                    evaluation.resume_with_indexed_address(address.wrapping_add(bias))
-                }
-                // Values at the function's entry are not kept, thread-local ones not known.
-                _ => return None,
+        let evaluation = expression.evaluation(unit.encoding());
+        let pieces = expression::pieces(evaluation, &self.registers, self.word, |wanted, evaluation| match wanted {
+            EvaluationResult::RequiresFrameBase => Some(evaluation.resume_with_frame_base(self.frame_base?)),
+            EvaluationResult::RequiresCallFrameCfa => Some(evaluation.resume_with_call_frame_cfa(self.cfa?)),
+            EvaluationResult::RequiresRelocatedAddress(address) => {
+                Some(evaluation.resume_with_relocated_address(address.wrapping_add(self.bias)))
             }
-            .ok()?;
-        }
-        self.joined(evaluation.result())
+            EvaluationResult::RequiresIndexedAddress { index, relocate } => {
+                let bias = if relocate { self.bias } else { 0 };
+                Some(evaluation.resume_with_indexed_address(unit.address(index).ok()?.wrapping_add(bias)))
+            }
+            // Values at the function's entry are not kept, thread-local ones not known.
+            _ => None,
+        })?;
+        self.joined(pieces)
     }
 
     fn joined(&self, pieces: Vec<Piece<Dwarf>>) -> Option<Store> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use super::*;
-use crate::symbols::{Image, IndexCache};
+use crate::symbols::{Image, IndexCache, Probe};
 
 struct Case {
     image: Image,
@@ -34,8 +34,10 @@ fn fixture(kind: &str) -> Case {
         if line.starts_with('#') {
             case.expected.push(hex(words[1]));
         } else if let Some((addr, values)) = line.split_once(":\t") {
+            // gdb names the variable behind an address.
+            let addr = hex(addr.split_whitespace().next().unwrap());
             for (at, value) in values.split_whitespace().enumerate() {
-                case.stack.insert(hex(addr) + at as u64 * 8, hex(value).to_le_bytes());
+                case.stack.insert(addr + at as u64 * 8, hex(value).to_le_bytes());
             }
         } else if let Some((_, number)) = names.iter().find(|(name, _)| words.first() == Some(name)) {
             case.start.set(*number, Some(hex(words[1])));
@@ -85,6 +87,26 @@ fn the_debug_frame_section_serves_where_there_is_no_eh_frame() {
     let trace = backtrace(&case, &case.start, 64);
     assert_eq!(ips(&trace), case.expected);
     assert!(trace.frames.iter().any(|frame| frame.trust == Trust::UnwindTable));
+}
+
+#[test]
+fn expressions_lead_from_a_handler_to_what_it_interrupted_on_another_stack() {
+    let case = fixture("signal");
+    let trace = backtrace(&case, &case.start, 64);
+    assert_eq!(ips(&trace), case.expected);
+    assert!(trace.frames[1..].iter().all(|frame| frame.trust == Trust::UnwindTable), "{trace:?}");
+    // The interrupted instruction did not call: its frame is asked for at its own address, not at the one before.
+    let probes: Vec<_> = trace.frames.iter().map(|frame| frame.probe == Probe::Exact).collect();
+    assert_eq!(probes, [true, false, false, true, false, false]);
+    assert_eq!(trace.stopped, Stopped::NoCaller);
+    let without = |addr: u64| {
+        let mut case = fixture("signal");
+        case.stack.remove(&addr);
+        ips(&backtrace(&case, &case.start, 64)).len()
+    };
+    // The words of the handler's frame that hold the interrupted RSP and RIP.
+    let frame = trace.frames[2].sp.unwrap();
+    assert!(without(frame + 0xa0) <= 4 && without(frame + 0xa8) <= 4, "a frame was made up");
 }
 
 #[test]

@@ -175,10 +175,14 @@ pub fn backtrace(space: &dyn Space, start: &Registers, limit: usize) -> Backtrac
 fn caller(space: &dyn Space, callee: &Registers, probe: Probe) -> Result<(Registers, Trust, Probe), Stopped> {
     let (Some(ip), Some(sp)) = (callee.ip(), callee.sp()) else { return Err(Stopped::NoRegisters) };
     let higher = |next: &Registers| next.sp().is_some_and(|next| next > sp);
+    let leads_on = |next: &Registers| next.ip().is_some_and(|ip| space.is_code(ip));
     match by_tables(space, callee, probe) {
         Some(Step::Outermost) => return Err(Stopped::Outermost),
         Some(Step::Caller(next, _)) if next.ip() == Some(0) => return Err(Stopped::Outermost),
-        Some(Step::Caller(next, by_signal)) if higher(&next) && next.ip().is_some_and(|ip| space.is_code(ip)) => {
+        // A signal and a trap can come on a stack of their own, so what they interrupted can lie anywhere.
+        Some(Step::Caller(next, by_signal))
+            if (by_signal && next.sp().is_some() || higher(&next)) && leads_on(&next) =>
+        {
             let next_probe = if by_signal { Probe::Exact } else { Probe::Return };
             return Ok((next, Trust::UnwindTable, next_probe));
         }
