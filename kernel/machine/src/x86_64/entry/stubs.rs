@@ -15,55 +15,61 @@ use crate::x86_64::cpu::descriptors::{KERNEL_CODE, USER_CODE, USER_DATA};
 use crate::x86_64::cpu::{local, msr};
 
 global_asm!(
+    include_str!("tables.s"),
     r#"
     .section .text.entry, "ax"
 
     .macro push_from_rsi
-        push rsi
-        push rdx
-        push rcx
-        push rax
-        push r8
-        push r9
-        push r10
-        push r11
-        push rbx
-        push rbp
-        push r12
-        push r13
-        push r14
-        push r15
+        push_reg rsi, 4
+        push_reg rdx, 1
+        push_reg rcx, 2
+        push_reg rax, 0
+        push_reg r8, 8
+        push_reg r9, 9
+        push_reg r10, 10
+        push_reg r11, 11
+        push_reg rbx, 3
+        push_reg rbp, 6
+        push_reg r12, 12
+        push_reg r13, 13
+        push_reg r14, 14
+        push_reg r15, 15
     .endm
     .macro pop_to_rsi
-        pop r15
-        pop r14
-        pop r13
-        pop r12
-        pop rbp
-        pop rbx
-        pop r11
-        pop r10
-        pop r9
-        pop r8
-        pop rax
-        pop rcx
-        pop rdx
-        pop rsi
+        pop_reg r15, 15
+        pop_reg r14, 14
+        pop_reg r13, 13
+        pop_reg r12, 12
+        pop_reg rbp, 6
+        pop_reg rbx, 3
+        pop_reg r11, 11
+        pop_reg r10, 10
+        pop_reg r9, 9
+        pop_reg r8, 8
+        pop_reg rax, 0
+        pop_reg rcx, 2
+        pop_reg rdx, 1
+        pop_reg rsi, 4
     .endm
 
     /* 256 stubs, 16 bytes apart. */
     .balign 16
     .global trap_stubs
 trap_stubs:
+    table_begin trap_stubs, 40
     .set vector, 0
     .rept 256
     .balign 16
     .set has_error_code, (vector == 8) || ((vector >= 10) && (vector <= 14)) || (vector == 17)
     .if has_error_code || (vector == 21) || (vector == 29) || (vector == 30)
+        table_row 48, 0x08, 5
     .else
-        push -1
+    .if vector
+        table_row 40, 0x08, 5
     .endif
-        push rdi
+        push_word -1
+    .endif
+        push_reg rdi, 5
         mov edi, vector
     .if (vector == 2) || (vector == 8) || (vector == 18)
         jmp trap_paranoid
@@ -72,39 +78,47 @@ trap_stubs:
     .endif
     .set vector, vector + 1
     .endr
+    table_end trap_stubs
 
     .balign 16
 trap_common:
+    table_begin trap_common, 56, 0x85, 7
     cld
     push_from_rsi
-    push 1
+    push_word 1
     mov rsi, rsp
     mov rdx, [rsp + {number}]
     mov qword ptr [rsp + {number}], -1
     test byte ptr [rsp + {cs}], 3
     jz 5f
+    /* A walk ends at what came from a program: the return address is undefined. */
+    table_row depth, 0x07, 16
     swapgs
     xor ebp, ebp
     call {from_user}
     jmp return_to_user
-    /* A frame record (return address, caller's frame) so that a walk continues into the interrupted code. */
-5:  push [rsp + {rip}]
-    push rbp
+    /* A frame record (return address, caller's frame) so that a walk without tables continues into the interrupted
+       code. */
+    table_row depth, 0x90, 5
+5:  push_word [rsp + {rip}]
+    push_word rbp
     mov rbp, rsp
     call {from_kernel}
-    add rsp, 24
+    drop 24
     pop_to_rsi
-    pop rdi
-    add rsp, 8
+    pop_reg rdi, 5
+    drop 8
     iretq
+    table_end trap_common
 
     /* RDI is on the stack, EDI the vector; GS may be the user's or the kernel's. RBX keeps the old base over the
        call. */
     .balign 16
 trap_paranoid:
+    table_begin trap_paranoid, 56, 0x85, 7
     cld
     push_from_rsi
-    push 1
+    push_word 1
     mov ecx, 0xc0000101
     rdmsr
     shl rdx, 32
@@ -118,22 +132,23 @@ trap_paranoid:
     mov rsi, rsp
     mov rdx, [rsp + {number}]
     mov qword ptr [rsp + {number}], -1
-    push [rsp + {rip}]
-    push rbp
+    push_word [rsp + {rip}]
+    push_word rbp
     mov rbp, rsp
     mov rcx, rbx
     call {paranoid}
-    add rsp, 16
+    drop 16
     mov ecx, 0xc0000101
     mov eax, ebx
     mov rdx, rbx
     shr rdx, 32
     wrmsr
-    add rsp, 8
+    drop 8
     pop_to_rsi
-    pop rdi
-    add rsp, 8
+    pop_reg rdi, 5
+    drop 8
     iretq
+    table_end trap_paranoid
 
     /* SYSCALL from compatibility mode, which no program can enter (see `descriptors`). Neither the stack nor GS is the
        kernel's here and interrupts are off; -ENOSYS, and back. */
