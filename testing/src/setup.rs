@@ -132,7 +132,10 @@ fn install(packages: &[&str]) -> Result<()> {
         ended.map_err(anyhow::Error::from)
     };
     eprintln!("installing {}", packages.join(" "));
-    apt(&["-qq", "update"])?;
+    // One list of many that a mirror is about to replace fails the whole update; what is wanted can be there yet.
+    if let Err(error) = apt(&["-qq", "update"]) {
+        eprintln!("not all lists of packages could be renewed: {error:#}");
+    }
     apt(&[&["-qq", "install", "--yes", "--no-install-recommends"], packages].concat())
         .with_context(|| format!("installing {}", packages.join(" ")))
 }
