@@ -96,7 +96,8 @@ impl Paths {
         if head != HEAD.as_bytes() && EARLIER_HEADS.iter().all(|earlier| head != earlier.as_bytes()) {
             return Err(NoPaths);
         }
-        let mut paths = Self { length: text.len() as u64, ..Self::default() };
+        let length = text.len() as u64;
+        let mut paths = Self { length, flows: Flows::in_recording(length), ..Self::default() };
         let (mut damaged, mut code) = (0u64, 0u64);
         let mut is_full = false;
         for line in lines.filter(|line| !line.is_empty()) {
@@ -243,6 +244,19 @@ mod tests {
         assert_eq!((paths.flows.numbered(7), paths.flows.numbered(9)), (Some((0, 0)), None));
         assert_eq!((paths.flows.address(1), paths.flows.address(2), paths.gaps.len()), (0xf4, 0, 1));
         assert_eq!(Paths::of(b"kwab-paths 3\ni f0\nr 7 0>\n").expect("a recording").gaps.len(), 1);
+    }
+
+    #[test]
+    fn flows_take_no_more_memory_than_the_length_of_a_recording_allows() {
+        let head = "kwab-paths 3\nb f0 9\np 0\nc 0 a1 0\ni f0\n";
+        let kept = |visits: usize, flows: usize| {
+            let text = format!("{head}{}", format!("r 7{}\n", " 0>".repeat(flows)).repeat(visits));
+            let paths = Paths::of(text.as_bytes()).expect("a recording");
+            (paths.flows.of(0).map(<[Flow]>::len), paths.gaps.len())
+        };
+        assert_eq!(kept(1, 4), (Some(4), 0));
+        // A line of flows of three bytes has twice as many as there is room for.
+        assert_eq!(kept(1, 1000), (None, 1));
     }
 
     #[test]

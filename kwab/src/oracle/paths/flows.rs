@@ -9,6 +9,9 @@ use std::str::SplitAsciiWhitespace;
 /// An instruction, by its number in the recording.
 type Used = u32;
 
+/// Flows that are kept for each so many bytes of a recording: a flow of a real one takes about ten.
+const BYTES_OF_A_FLOW: u64 = 6;
+
 /// What an instruction of a visit did with memory that others use too.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flow {
@@ -29,9 +32,16 @@ pub(super) struct Flows {
     visits: BTreeMap<u32, Box<[Flow]>>,
     /// How many ended before a visit, and its path, by the number that flows name it by.
     numbers: HashMap<u64, (u32, u32)>,
+    /// How many are kept yet.
+    room: usize,
 }
 
 impl Flows {
+    /// None yet, of a recording of this length: a hostile one gets no more memory for flows than for its other lines.
+    pub(super) fn in_recording(bytes: u64) -> Self {
+        Self { room: usize::try_from(bytes / BYTES_OF_A_FLOW).unwrap_or(usize::MAX), ..Self::default() }
+    }
+
     /// Reads the address of the next instruction.
     pub(super) fn instruction(&mut self, words: &mut SplitAsciiWhitespace<'_>) -> Option<()> {
         self.instructions.push(u64::from_str_radix(words.next()?, 16).ok()?);
@@ -52,7 +62,10 @@ impl Flows {
                 None => Flow::Here(used(load)?, used(rest)?),
             })
         };
-        let flows = words.map(flow).collect::<Option<_>>()?;
+        // One more than there is room for tells that the line is too long.
+        let flows: Vec<Flow> = words.map(flow).take(self.room.saturating_add(1)).collect::<Option<_>>()?;
+        self.room = self.room.checked_sub(flows.len())?;
+        let flows = flows.into();
         self.visits.insert(visit.0, flows);
         self.numbers.insert(number, visit);
         Some(())
