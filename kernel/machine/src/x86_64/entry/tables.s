@@ -1,5 +1,5 @@
     /* Unwind tables of the trap stubs: what was interrupted, and where its registers lie (DWARF 5, 6.4). They are written
-       by hand, since LLVM leaves out of .debug_frame that a frame is a signal's (augmentation "S"): without it a debugger
+       by hand, since LLVM leaves out of .debug_frame that a frame is a signal's (augmentation S): without it a debugger
        takes the interrupted instruction for a return address and looks one byte before it. Registers have the numbers of
        the psABI: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8 to 15, 16 the return address.
 
@@ -13,11 +13,12 @@
     .long .Ltraps_cie_end - .Ltraps_cie - 4
     .long 0xffffffff
     .byte 4                             /* version */
-    .asciz "S"
+    .asciz "zS"                         /* lldb looks for the S only behind a z: lengths of data, which are 0 */
     .byte 8, 0                          /* bytes of an address, of a segment selector */
     .uleb128 1                          /* code is counted in bytes, */
     .sleb128 -8                         /* the stack in words downwards */
     .uleb128 16
+    .uleb128 0
     .byte 0x90, 5                       /* DW_CFA_offset: RIP at CFA - 40, */
     .byte 0x87, 2                       /* RSP at CFA - 16 */
     .balign 8, 0
@@ -35,6 +36,7 @@
         .long .Ltraps_cie
         .quad \name
         .quad .L\name\()_end - \name
+        .uleb128 0
         .byte 0x0c, 7                   /* DW_CFA_def_cfa rsp */
         .uleb128 depth
         .ifnb \ops
