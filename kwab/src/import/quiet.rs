@@ -40,7 +40,7 @@ pub(super) enum Meaning {
     Nothing,
     /// A fact about the boot ([`boot`]) at most.
     Fact,
-    /// Anything.
+    /// Whatever a reader knows.
     Any,
 }
 

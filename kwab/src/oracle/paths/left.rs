@@ -140,7 +140,8 @@ mod tests {
         }
         let [load, by_call, by_interrupt, elsewhere] = addresses[..4] else { unreachable!("this program has more") };
         let head = format!(
-            "kwab-paths 3\nb {load:x} 9\np 0\nc 0 a1 0\ni {load:x}\ni {by_call:x}\ni {by_interrupt:x}\ni {elsewhere:x}\n"
+            "kwab-paths 3\nb {load:x} 9\np 0\nc 0 a1 0\ni {load:x}\ni {by_call:x}\n\
+             i {by_interrupt:x}\ni {elsewhere:x}\n"
         );
         let mut written = |flows: &str| {
             let paths = Paths::of(format!("{head}r 5 {flows}\n").as_bytes()).expect("a recording");

@@ -112,7 +112,7 @@ struct FoundParting {
     is_interrupted: bool,
     /// The functions that ran in the bad run.
     ran: HashSet<u32>,
-    /// Both visits.
+    /// The visit of the good run and that of the bad one.
     visits: (Visit, Visit),
 }
 

@@ -137,7 +137,8 @@ impl Piece {
         for (index, one) in ran.iter().enumerate() {
             at.entry(one.uses().addr).or_default().push(index);
         }
-        let (mut near, mut far): (HashMap<u64, Vec<u64>>, HashMap<u64, Vec<(u64, u64)>>) = Default::default();
+        let mut near: HashMap<u64, Vec<u64>> = HashMap::new();
+        let mut far: HashMap<u64, Vec<(u64, u64)>> = HashMap::new();
         for flow in flows {
             match *flow {
                 Access::Here(load, store) => near.entry(load).or_default().push(store),
