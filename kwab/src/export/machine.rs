@@ -1,9 +1,8 @@
 //! Lays out the physical memory of a machine in a core file: which of it is stored where, and where it is mapped.
 //!
 //! A machine is a dump with all memory (`kwab capture --memory all`). Each of its blocks is stored once, in the order
-//! of its addresses; program headers give it the virtual addresses that the page tables give it, so that gdb reads all
-//! of the kernel's memory and that of the program that ran, and its physical ones for tools that translate by
-//! themselves.
+//! of its addresses; program headers give it the virtual addresses that the kernel's page tables give it, so that gdb
+//! reads all of the kernel's memory, and its physical ones for tools that translate by themselves.
 
 use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
@@ -75,9 +74,8 @@ impl Machine {
         let of_kernel = |text: &String| vmcoreinfo::is_of(text, tables.as_slice(), |paddr| ram.word(paddr));
         let info = texts.into_iter().find(|text| !own && of_kernel(text));
         let runs = Reverse::of(ram, space.as_slice());
-        // Of a Linux only the kernel's: makedumpfile and crash take the first part for its direct map.
-        let visible = runs.runs().iter().filter(|run| own || run.start >> 63 == 1);
-        let pages = joined(visible.map(|run| (run.start, run.physical.clone())));
+        let kernel = runs.runs().iter().filter(|run| run.start >> 63 == 1);
+        let pages = joined(kernel.map(|run| (run.start, run.physical.clone())));
         let shown = shown(&blocks, &pages, room);
         Ok(Self { blocks, shown, info })
     }
@@ -105,6 +103,12 @@ impl Machine {
             return Err(io::Error::other("the dump has changed while it was read"));
         }
         Ok(())
+    }
+
+    /// Whether it shows this address.
+    pub(super) fn shows(&self, vaddr: u64) -> bool {
+        let behind = self.shown.partition_point(|part| part.vaddr <= vaddr);
+        behind.checked_sub(1).is_some_and(|at| vaddr - self.shown[at].vaddr < self.shown[at].length)
     }
 }
 

@@ -61,27 +61,6 @@ pub(super) fn write_run(
     Ok(())
 }
 
-/// Removes what lies in these ranges.
-pub(super) fn cut(ranges: &mut BTreeMap<u64, &[u8]>, without: impl Iterator<Item = Range<u64>>) {
-    for hole in without {
-        let before = ranges.range(..hole.start).next_back().map(|(start, bytes)| (*start, *bytes));
-        let inside: Vec<_> = ranges.range(hole.clone()).map(|(start, bytes)| (*start, *bytes)).collect();
-        for (start, bytes) in before.into_iter().chain(inside) {
-            let end = start.saturating_add(bytes.len() as u64);
-            if end <= hole.start {
-                continue;
-            }
-            ranges.remove(&start);
-            if start < hole.start {
-                ranges.insert(start, &bytes[..(hole.start - start) as usize]);
-            }
-            if end > hole.end {
-                ranges.insert(hole.end, &bytes[(hole.end - start) as usize..]);
-            }
-        }
-    }
-}
-
 /// Adds bytes where none are yet, piece by piece.
 pub(super) fn add<'a>(ranges: &mut BTreeMap<u64, &'a [u8]>, mut start: u64, mut bytes: &'a [u8]) {
     while !bytes.is_empty() {
