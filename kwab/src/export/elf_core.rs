@@ -16,7 +16,7 @@ use object::{LittleEndian as LE, U16, U32, U64};
 
 use super::about;
 use super::machine::{self, Machine};
-use super::ranges::{Counted, PAGE, add, page_runs, ranges, write_run};
+use super::ranges::{Counted, PAGE, add, cut, page_runs, ranges, write_run};
 use super::threads::{CoreThread, threads};
 use crate::analysis::{Postmortem, TraceFrame, stacks};
 use crate::decode::USER_REGS;
@@ -90,7 +90,7 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
         add(&mut ranges, image.start, &image.head);
         image.notes.iter().for_each(|(start, bytes)| add(&mut ranges, *start, bytes));
     }
-    let mut runs = page_runs(&ranges);
+    let runs = page_runs(&ranges);
     if runs.len() >= MOST_RANGES {
         return Err(CoreError::TooManyRanges(runs.len()));
     }
@@ -102,7 +102,11 @@ pub fn elf_core(case: &Case<'_>, ram: &Ram<'_>, symbols: &Symbols, out: &mut dyn
     if machine.blocks.len() > room {
         return Err(CoreError::TooManyRanges(runs.len() + machine.blocks.len()));
     }
-    runs.retain(|run| !machine.shows(run.start));
+    cut(&mut ranges, machine.shown.iter().map(|part| part.vaddr..part.vaddr.saturating_add(part.length)));
+    let runs = page_runs(&ranges);
+    if runs.len() + machine.shown.len() >= MOST_RANGES {
+        return Err(CoreError::TooManyRanges(runs.len() + machine.shown.len()));
+    }
     let count = (runs.len() + machine.shown.len() + 1) as u16;
     let notes_at = EHDR + PHDR * u64::from(count);
     let all_notes = |out: &mut dyn Write| {

@@ -1,9 +1,11 @@
 //! Lays out the physical memory of a machine in a core file: which of it is stored where, and where it is mapped.
 //!
-//! A machine is a dump with all memory (`kwab capture --memory all`). Each of its blocks is stored once, in the order
-//! of its addresses; program headers give it the virtual addresses that the kernel's page tables give it, so that gdb
-//! reads all of the kernel's memory, and its physical ones for tools that translate by themselves.
+//! A machine is a dump with all memory (`kwab capture --memory all`) or with that which its kernel chose to write. Each
+//! of its blocks is stored once, in the order in which the dump has them; program headers give it the virtual addresses that the page tables give it, so that gdb reads all
+//! of the kernel's memory and that of the program that ran, and its physical ones for tools that translate by
+//! themselves.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::ops::{ControlFlow, Range};
 
@@ -22,11 +24,20 @@ pub(super) struct Shown {
     pub offset: u64,
 }
 
+/// A stored part of the memory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Block {
+    /// Its physical addresses.
+    physical: Range<u64>,
+    /// Where it lies behind the first byte that is stored.
+    offset: u64,
+}
+
 /// The memory of a machine.
 #[derive(Debug, Default)]
 pub(super) struct Machine {
-    /// What is stored: physical addresses without overlap, in order.
-    pub blocks: Vec<Range<u64>>,
+    /// What is stored, without overlap, in order of physical addresses.
+    pub blocks: Vec<Block>,
     /// What is shown, in order of virtual addresses.
     pub shown: Vec<Shown>,
     /// What a Linux says about itself, as it left it in its memory for readers of cores.
@@ -51,19 +62,21 @@ impl Machine {
     /// How much memory the dump claims, when that is more than a file of its length holds: a run of zeros takes a few
     /// bytes in a dump, and its length in a core file.
     pub(super) fn of(case: &Case<'_>, ram: &Ram<'_>, room: usize) -> Result<Self, u64> {
-        let (mut blocks, mut texts) = (Vec::<Range<u64>>::new(), Vec::<String>::new());
+        let (mut blocks, mut texts) = (Vec::<Block>::new(), Vec::<String>::new());
+        let mut claimed = 0_u64;
         each(ram, &mut |piece| {
             match blocks.last_mut() {
-                Some(last) if last.end == piece.start => last.end = piece.end(),
-                _ => blocks.push(piece.start..piece.end()),
+                Some(last) if last.physical.end == piece.start => last.physical.end = piece.end(),
+                _ => blocks.push(Block { physical: piece.start..piece.end(), offset: claimed }),
             }
+            claimed = claimed.saturating_add(piece.end() - piece.start);
             let first = piece.start.next_multiple_of(PAGE) - piece.start;
             let pages = piece.bytes.get(first as usize..).unwrap_or_default().chunks(PAGE as usize);
             let found = pages.filter_map(vmcoreinfo::text).map(str::to_owned);
             texts.extend(found.take(MOST_TEXTS.saturating_sub(texts.len())));
             ControlFlow::Continue(())
         });
-        let claimed = blocks.iter().fold(0_u64, |sum, block| sum.saturating_add(block.end - block.start));
+        blocks.sort_unstable_by_key(|block| block.physical.start);
         if claimed > MOST.saturating_add(ram.file_len().saturating_mul(PER_BYTE)) {
             return Err(claimed);
         }
@@ -74,8 +87,9 @@ impl Machine {
         let of_kernel = |text: &String| vmcoreinfo::is_of(text, tables.as_slice(), |paddr| ram.word(paddr));
         let info = texts.into_iter().find(|text| !own && of_kernel(text));
         let runs = Reverse::of(ram, space.as_slice());
-        let kernel = runs.runs().iter().filter(|run| run.start >> 63 == 1);
-        let pages = joined(kernel.map(|run| (run.start, run.physical.clone())));
+        // Of a Linux only the kernel's: makedumpfile and crash take the first part for its direct map.
+        let visible = runs.runs().iter().filter(|run| own || run.start >> 63 == 1);
+        let pages = joined(visible.map(|run| (run.start, run.physical.clone())));
         let shown = shown(&blocks, &pages, room);
         Ok(Self { blocks, shown, info })
     }
@@ -99,32 +113,60 @@ impl Machine {
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         });
         result?;
-        if written != self.blocks.iter().map(|block| block.end - block.start).sum::<u64>() {
+        if written != self.blocks.iter().map(|block| block.physical.end - block.physical.start).sum::<u64>() {
             return Err(io::Error::other("the dump has changed while it was read"));
         }
         Ok(())
     }
-
-    /// Whether it shows this address.
-    pub(super) fn shows(&self, vaddr: u64) -> bool {
-        let behind = self.shown.partition_point(|part| part.vaddr <= vaddr);
-        behind.checked_sub(1).is_some_and(|at| vaddr - self.shown[at].vaddr < self.shown[at].length)
-    }
 }
 
-/// Calls `look` with every piece of memory; of pieces that overlap the first counts.
+/// Calls `look` with every piece of memory; of pieces that overlap the first counts. A kernel writes frames in order of
+/// their value, so a piece may lie anywhere.
 fn each(ram: &Ram<'_>, look: &mut dyn FnMut(Piece<'_>) -> ControlFlow<()>) {
-    let mut covered = 0_u64;
+    let mut covered = Covered::default();
     ram.each(&mut |piece| {
-        let skip = covered.saturating_sub(piece.start);
-        if piece.end() <= covered || piece.start == piece.end() {
-            return ControlFlow::Continue(());
-        }
-        covered = piece.end();
-        let bytes = usize::try_from(skip).ok().and_then(|skip| piece.bytes.get(skip..)).unwrap_or_default();
-        let start = piece.start + skip;
-        look(Piece { start, bytes, zeros: covered - start - bytes.len() as u64 })
+        covered.add(piece.start..piece.end()).into_iter().try_for_each(|part| {
+            let skip = usize::try_from(part.start - piece.start).unwrap_or(usize::MAX);
+            let most = usize::try_from(part.end - part.start).unwrap_or(usize::MAX);
+            let bytes = piece.bytes.get(skip..).unwrap_or_default();
+            let bytes = &bytes[..bytes.len().min(most)];
+            look(Piece { start: part.start, bytes, zeros: part.end - part.start - bytes.len() as u64 })
+        })
     });
+}
+
+/// Addresses, as ranges that do not touch: ends by starts.
+#[derive(Debug, Default)]
+struct Covered(BTreeMap<u64, u64>);
+
+impl Covered {
+    /// Adds a range; gives the parts of it that were not there, in order.
+    fn add(&mut self, range: Range<u64>) -> Vec<Range<u64>> {
+        let (mut fresh, mut at) = (Vec::new(), range.start);
+        let (mut low, mut high) = (range.start, range.end);
+        if range.is_empty() {
+            return fresh;
+        }
+        let before = self.0.range(..=range.start).next_back().filter(|(_, end)| **end >= range.start);
+        let touching: Vec<(u64, u64)> = before
+            .into_iter()
+            .chain(self.0.range(range.start + 1..=range.end))
+            .map(|(start, end)| (*start, *end))
+            .collect();
+        for (start, end) in touching {
+            if start > at {
+                fresh.push(at..start.min(range.end));
+            }
+            at = at.max(end);
+            (low, high) = (low.min(start), high.max(end));
+            self.0.remove(&start);
+        }
+        if at < range.end {
+            fresh.push(at..range.end);
+        }
+        self.0.insert(low, high);
+        fresh
+    }
 }
 
 /// Mappings in order of their virtual addresses, those that continue each other as one whatever their rights.
@@ -144,8 +186,8 @@ fn joined(runs: impl Iterator<Item = (u64, Range<u64>)>) -> Vec<(u64, Range<u64>
 }
 
 /// The mapped parts of the blocks and, behind [`UNMAPPED`], those that are mapped nowhere.
-fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Vec<Shown> {
-    let (mut shown, stored) = (Vec::new(), Stored::of(blocks));
+fn shown(blocks: &[Block], mapped: &[(u64, Range<u64>)], room: usize) -> Vec<Shown> {
+    let (mut shown, stored) = (Vec::new(), Stored { blocks });
     for (start, physical) in mapped {
         shown.extend(stored.parts(physical).map(|(paddr, length, offset)| Shown {
             vaddr: start.wrapping_add(paddr - physical.start),
@@ -160,7 +202,7 @@ fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Ve
     let mut covered: Vec<Range<u64>> = shown.iter().map(|part| part.paddr..part.paddr + part.length).collect();
     covered.sort_by_key(|part| part.start);
     let mut rest = Vec::new();
-    for block in blocks {
+    for block in blocks.iter().map(|block| &block.physical) {
         let mut at = block.start;
         let from = covered.partition_point(|part| part.end <= block.start);
         for part in covered.iter().skip(from).take_while(|part| part.start < block.end) {
@@ -186,31 +228,21 @@ fn shown(blocks: &[Range<u64>], mapped: &[(u64, Range<u64>)], room: usize) -> Ve
     shown
 }
 
-/// Blocks with the places that they have in the file.
+/// What is stored, by address.
 struct Stored<'b> {
-    blocks: &'b [Range<u64>],
-    offsets: Vec<u64>,
+    blocks: &'b [Block],
 }
 
-impl<'b> Stored<'b> {
-    fn of(blocks: &'b [Range<u64>]) -> Self {
-        let (mut offsets, mut end) = (Vec::with_capacity(blocks.len()), 0);
-        for block in blocks {
-            offsets.push(end);
-            end += block.end - block.start;
-        }
-        Self { blocks, offsets }
-    }
-
+impl Stored<'_> {
     /// The parts of a range that are stored: physical address, length, offset.
     fn parts(&self, wanted: &Range<u64>) -> impl Iterator<Item = (u64, u64, u64)> {
         let (low, high) = (wanted.start, wanted.end);
         // A hostile dump has as many blocks as mappings: the first one is not looked for from the beginning.
-        let from = self.blocks.partition_point(|block| block.end <= low);
-        let near = self.blocks[from..].iter().zip(&self.offsets[from..]);
-        near.take_while(move |(block, _)| block.start < high).map(move |(block, at)| {
-            let (start, end) = (block.start.max(low), block.end.min(high));
-            (start, end - start, at + (start - block.start))
+        let from = self.blocks.partition_point(|block| block.physical.end <= low);
+        let near = self.blocks[from..].iter().take_while(move |block| block.physical.start < high);
+        near.map(move |Block { physical, offset }| {
+            let (start, end) = (physical.start.max(low), physical.end.min(high));
+            (start, end - start, offset + (start - physical.start))
         })
     }
 }
@@ -221,7 +253,9 @@ mod tests {
 
     #[test]
     fn every_stored_byte_is_shown_where_it_is_mapped_or_else_where_no_address_is() {
-        let blocks = [0..0x4000, 0x10_0000..0x10_8000];
+        // The second was written first.
+        let block = |physical, offset| Block { physical, offset };
+        let blocks = [block(0..0x4000, 0x8000), block(0x10_0000..0x10_8000, 0)];
         let mapped = joined(
             [(0xffff_8000_0010_2000, 0x10_2000..0x10_4000), (0xffff_8000_0010_4000, 0x10_4000..0x20_0000)].into_iter(),
         );
@@ -231,13 +265,42 @@ mod tests {
         assert_eq!(
             found,
             [
-                part(UNMAPPED, 0, 0x4000, 0),
-                part(UNMAPPED | 0x10_0000, 0x10_0000, 0x2000, 0x4000),
-                part(0xffff_8000_0010_2000, 0x10_2000, 0x6000, 0x6000),
+                part(UNMAPPED, 0, 0x4000, 0x8000),
+                part(UNMAPPED | 0x10_0000, 0x10_0000, 0x2000, 0),
+                part(0xffff_8000_0010_2000, 0x10_2000, 0x6000, 0x2000),
             ]
         );
         // Without room for the mapping the blocks are left.
         let found = shown(&blocks, &mapped, 2);
-        assert_eq!(found, [part(UNMAPPED, 0, 0x4000, 0), part(UNMAPPED | 0x10_0000, 0x10_0000, 0x8000, 0x4000)]);
+        assert_eq!(found, [part(UNMAPPED, 0, 0x4000, 0x8000), part(UNMAPPED | 0x10_0000, 0x10_0000, 0x8000, 0)]);
+    }
+
+    #[test]
+    fn of_pieces_in_any_order_each_address_counts_once() {
+        let mut state = 7_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 33) % below
+        };
+        for _ in 0..200 {
+            let (mut covered, mut known) = (Covered::default(), [false; 64]);
+            for _ in 0..20 {
+                let start = random(60);
+                let range = start..start + random(5);
+                let expected: Vec<u64> = range.clone().filter(|at| !known[*at as usize]).collect();
+                let fresh: Vec<u64> = covered.add(range.clone()).into_iter().flatten().collect();
+                assert_eq!(fresh, expected, "{range:?}");
+                range.for_each(|at| known[at as usize] = true);
+                let ranges: Vec<_> = covered.0.iter().collect();
+                assert!(ranges.windows(2).all(|pair| pair[0].1 < pair[1].0), "{ranges:?}");
+            }
+        }
+        assert_eq!(covered_at_the_end(), [u64::MAX - 1..u64::MAX]);
+    }
+
+    fn covered_at_the_end() -> Vec<Range<u64>> {
+        let mut covered = Covered::default();
+        covered.add(u64::MAX - 8..u64::MAX - 1);
+        covered.add(u64::MAX - 4..u64::MAX)
     }
 }

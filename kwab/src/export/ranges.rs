@@ -61,6 +61,27 @@ pub(super) fn write_run(
     Ok(())
 }
 
+/// Removes what lies in these ranges.
+pub(super) fn cut(ranges: &mut BTreeMap<u64, &[u8]>, without: impl Iterator<Item = Range<u64>>) {
+    for hole in without {
+        let before = ranges.range(..hole.start).next_back().map(|(start, bytes)| (*start, *bytes));
+        let inside: Vec<_> = ranges.range(hole.clone()).map(|(start, bytes)| (*start, *bytes)).collect();
+        for (start, bytes) in before.into_iter().chain(inside) {
+            let end = start.saturating_add(bytes.len() as u64);
+            if end <= hole.start {
+                continue;
+            }
+            ranges.remove(&start);
+            if start < hole.start {
+                ranges.insert(start, &bytes[..(hole.start - start) as usize]);
+            }
+            if end > hole.end {
+                ranges.insert(hole.end, &bytes[(hole.end - start) as usize..]);
+            }
+        }
+    }
+}
+
 /// Adds bytes where none are yet, piece by piece.
 pub(super) fn add<'a>(ranges: &mut BTreeMap<u64, &'a [u8]>, mut start: u64, mut bytes: &'a [u8]) {
     while !bytes.is_empty() {
@@ -114,5 +135,25 @@ mod tests {
         assert_eq!(found, [(0, 10, 3), (10, 10, 1), (20, 10, 2), (30, 20, 3)]);
         add(&mut ranges, u64::MAX - 4, &[4; 10]);
         assert_eq!(ranges.last_key_value().map(|(start, bytes)| (*start, bytes.len())), Some((u64::MAX - 4, 4)));
+    }
+
+    #[test]
+    fn a_hole_takes_what_lies_in_it_and_leaves_both_sides() {
+        let bytes: Vec<u8> = (0..=255).collect();
+        let whole = || BTreeMap::from([(100, &bytes[..50]), (200, &bytes[50..100]), (u64::MAX - 9, &bytes[..9])]);
+        let of = |ranges: &BTreeMap<u64, &[u8]>, addr: u64| {
+            let (start, bytes) = ranges.range(..=addr).next_back()?;
+            bytes.get(usize::try_from(addr - start).ok()?).copied()
+        };
+        let end = u64::MAX;
+        for (low, high) in [(0, 100), (90, 120), (110, 120), (110, 220), (150, 200), (100, 250), (end - 20, end)] {
+            let mut rest = whole();
+            cut(&mut rest, [low..high].into_iter());
+            for addr in (0..300).chain(end - 30..end) {
+                let expected = if (low..high).contains(&addr) { None } else { of(&whole(), addr) };
+                assert_eq!(of(&rest, addr), expected, "{addr} without {low}..{high}");
+            }
+            assert!(rest.values().all(|bytes| !bytes.is_empty()), "{low}..{high} leaves an empty range");
+        }
     }
 }

@@ -9,11 +9,13 @@ use std::path::PathBuf;
 
 use anyhow::{Context as _, Result, ensure};
 use kwab::analysis::images;
+use kwab::export::elf_core;
 use kwab::memory::{Ram, Reader, Wanted};
 use kwab::model::{Case, Dump};
 use kwab::symbols::{Finder, IndexCache, Symbols};
 use kwab::typed::{Expression, FrameChoice, Limits as Shown, PrintReport, Subject, print};
 use kwab_format::record::{AnyRecord, FrameInfo};
+use object::{Object as _, ObjectSegment as _};
 
 use super::{Seen, add_disk, dumps_in, guest};
 use crate::qemu::{self, Clock, Limits, Machine, run::Next};
@@ -218,6 +220,38 @@ impl Open<'_> {
         ensure!(read == 0 || head == *b"\x7fELF", "{start:#x} has {head:x?}");
         Ok(read > 0)
     }
+
+    /// The core file shows every page of the program that is in the dump, at the address that the program knew.
+    fn in_core_file(&self, level: usize) -> Result<()> {
+        let mut core = Vec::new();
+        elf_core(self.case, self.ram, self.symbols, &mut core)?;
+        let file = object::File::parse(&*core)?;
+        let mut segments: Vec<(u64, &[u8])> = Vec::new();
+        for segment in file.segments() {
+            segments.push((segment.address(), segment.data()?));
+        }
+        segments.sort_by_key(|segment| segment.0);
+        let overlap = segments.windows(2).find(|pair| pair[0].0 + pair[0].1.len() as u64 > pair[1].0);
+        ensure!(overlap.is_none(), "two segments overlap at {:#x}", overlap.map_or(0, |pair| pair[1].0));
+        let space = Wanted::default().find(self.case)?;
+        let reader = Reader::new(self.case, self.ram);
+        let mut pages = 0;
+        for vma in self.case.vmas.iter().filter(|vma| vma.pid == space.pid) {
+            for at in (vma.start.unwrap_or(0)..vma.end.unwrap_or(0)).step_by(4096) {
+                let mut page = [0; 4096];
+                if reader.read(&space, at, &mut page) < page.len() {
+                    continue;
+                }
+                let behind = segments.partition_point(|segment| segment.0 <= at);
+                let (start, bytes) = *segments.get(behind.wrapping_sub(1)).with_context(|| format!("no {at:#x}"))?;
+                let shown = usize::try_from(at - start).ok().and_then(|skip| bytes.get(skip..skip + page.len()));
+                ensure!(shown == Some(&page[..]), "{at:#x} differs");
+                pages += 1;
+            }
+        }
+        ensure!((pages > 16) == (level >= 2), "{pages} pages of the program");
+        Ok(())
+    }
 }
 
 /// Each thing is there from its level on, and is missing below.
@@ -236,6 +270,7 @@ fn holds(bytes: &[u8], level: usize) -> Result<()> {
         ensure!(object.incomplete == (level < 2), "the object of the heap: {:?}", object.values);
     }
     ensure!(open.has_program()? == (level >= 2), "the program's first page");
+    open.in_core_file(level).context("in the core file")?;
     let others = case.vmas.iter().filter(|vma| vma.pid == Some(1)).count();
     ensure!((others > 0) == (level >= 1), "{others} mappings of init");
     zeros_and_holes(&dump, &ram, level)
